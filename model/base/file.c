@@ -1,0 +1,306 @@
+#define _GNU_SOURCE
+#include "model/base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "model/base/memory.h"
+
+static eg_status fail_errno(eg_error *err, eg_status status, const char *path, const char *what)
+{
+    return eg_fail(err, status, "%s: cannot %s: %s", path, what, strerror(errno));
+}
+
+/* Open a regular file for reading and say how large it is. */
+static eg_status open_regular(int *descriptor, size_t *size, const char *path, eg_error *err)
+{
+    struct stat info;
+    *descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    if (*descriptor < 0) {
+        return fail_errno(err, EG_INPUT, path, "open");
+    }
+    if (fstat(*descriptor, &info) != 0) {
+        fail_errno(err, EG_INPUT, path, "inspect");
+    } else if (!S_ISREG(info.st_mode)) {
+        eg_fail(err, EG_INPUT, "%s: expected a regular file, found %s", path,
+                S_ISDIR(info.st_mode) ? "a directory" : "something else");
+    } else {
+        *size = (size_t)info.st_size;
+        return EG_OK;
+    }
+    close(*descriptor);
+    return EG_INPUT;
+}
+
+static eg_status read_all(int descriptor, char *bytes, size_t size, const char *path, eg_error *err)
+{
+    size_t done = 0;
+    while (done < size) {
+        const ssize_t got = read(descriptor, bytes + done, size - done);
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got < 0) {
+            return fail_errno(err, EG_INPUT, path, "read");
+        }
+        if (got == 0) {
+            return eg_fail(err, EG_INPUT, "%s: the file became shorter while it was read", path);
+        }
+        done += (size_t)got;
+    }
+    return EG_OK;
+}
+
+eg_status eg_file_read(eg_text *text, const char *path, size_t limit, eg_error *err)
+{
+    int descriptor = -1;
+    size_t size = 0;
+    EG_TRY(open_regular(&descriptor, &size, path, err));
+    eg_status status = EG_OK;
+    if (size > limit) {
+        status = eg_fail(err, EG_INPUT, "%s: %zu bytes, more than the %zu expected at most here",
+                         path, size, limit);
+    }
+    eg_text_clear(text);
+    if (status == EG_OK) {
+        status = eg_grow(&text->bytes, &text->capacity, size + 1, 1, err);
+    }
+    if (status == EG_OK) {
+        status = read_all(descriptor, text->bytes, size, path, err);
+        text->length = status == EG_OK ? size : 0;
+        text->bytes[text->length] = '\0';
+    }
+    close(descriptor);
+    return status;
+}
+
+eg_status eg_file_map(eg_mapping *mapping, const char *path, eg_error *err)
+{
+    int descriptor = -1;
+    size_t size = 0;
+    *mapping = (eg_mapping){0};
+    EG_TRY(open_regular(&descriptor, &size, path, err));
+    if (size > 0) {
+        void *bytes = mmap(NULL, size, PROT_READ, MAP_SHARED, descriptor, 0);
+        if (bytes == MAP_FAILED) {
+            fail_errno(err, EG_FAILED, path, "map");
+            close(descriptor);
+            return EG_FAILED;
+        }
+        *mapping = (eg_mapping){.bytes = bytes, .size = size};
+    }
+    close(descriptor);
+    return EG_OK;
+}
+
+void eg_file_unmap(eg_mapping *mapping)
+{
+    if (mapping->bytes != NULL) {
+        union {
+            const unsigned char *bytes;
+            void *memory;
+        } address = {.bytes = mapping->bytes};
+        munmap(address.memory, mapping->size);
+    }
+    *mapping = (eg_mapping){0};
+}
+
+/* Flush the directory that holds path, so that a rename in it survives a crash. */
+static eg_status flush_parent(const char *path, eg_error *err)
+{
+    char *parent = NULL;
+    const char *slash = strrchr(path, '/');
+    if (slash == NULL) {
+        EG_TRY(eg_copy_string(&parent, ".", err));
+    } else {
+        EG_TRY(eg_copy_bytes(&parent, path, slash == path ? 1 : (size_t)(slash - path), err));
+    }
+    const int descriptor = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    eg_status status = EG_OK;
+    /* Some file systems refuse to flush a directory with EINVAL; there is nothing more to do. */
+    if (descriptor < 0 || (fsync(descriptor) != 0 && errno != EINVAL)) {
+        status = fail_errno(err, EG_FAILED, parent, "flush");
+    }
+    if (descriptor >= 0) {
+        close(descriptor);
+    }
+    eg_free(parent);
+    return status;
+}
+
+static void output_release(eg_output *output)
+{
+    eg_free(output->path);
+    eg_free(output->temporary);
+    *output = (eg_output){0};
+}
+
+eg_status eg_output_open(eg_output *output, const char *path, eg_error *err)
+{
+    *output = (eg_output){0};
+    eg_text name = {0};
+    eg_status status = eg_copy_string(&output->path, path, err);
+    if (status == EG_OK) {
+        status = eg_text_format(&name, err, "%s.partial", path);
+    }
+    output->temporary = name.bytes;
+    if (status == EG_OK) {
+        output->stream = fopen(output->temporary, "wbe");
+        if (output->stream == NULL) {
+            status = fail_errno(err, EG_FAILED, output->temporary, "create");
+        }
+    }
+    if (status != EG_OK) {
+        output_release(output);
+    }
+    return status;
+}
+
+eg_status eg_output_write(eg_output *output, const void *bytes, size_t length, eg_error *err)
+{
+    if (length > 0 && fwrite(bytes, 1, length, output->stream) != length) {
+        return fail_errno(err, EG_FAILED, output->temporary, "write");
+    }
+    return EG_OK;
+}
+
+eg_status eg_output_commit(eg_output *output, eg_error *err)
+{
+    eg_status status = EG_OK;
+    if (fflush(output->stream) != 0 || fsync(fileno(output->stream)) != 0) {
+        status = fail_errno(err, EG_FAILED, output->temporary, "write");
+    }
+    if (fclose(output->stream) != 0 && status == EG_OK) {
+        status = fail_errno(err, EG_FAILED, output->temporary, "close");
+    }
+    output->stream = NULL;
+    if (status == EG_OK && rename(output->temporary, output->path) != 0) {
+        status = fail_errno(err, EG_FAILED, output->path, "rename the finished file to this name");
+    }
+    if (status == EG_OK) {
+        status = flush_parent(output->path, err);
+        output_release(output);
+        return status;
+    }
+    eg_output_abandon(output);
+    return status;
+}
+
+void eg_output_abandon(eg_output *output)
+{
+    if (output->stream != NULL) {
+        fclose(output->stream);
+    }
+    if (output->temporary != NULL) {
+        unlink(output->temporary);
+    }
+    output_release(output);
+}
+
+eg_status eg_file_write(const char *path, const void *bytes, size_t length, eg_error *err)
+{
+    eg_output output;
+    EG_TRY(eg_output_open(&output, path, err));
+    const eg_status status = eg_output_write(&output, bytes, length, err);
+    if (status != EG_OK) {
+        eg_output_abandon(&output);
+        return status;
+    }
+    return eg_output_commit(&output, err);
+}
+
+eg_status eg_file_copy(const char *from, const char *to, eg_error *err)
+{
+    eg_mapping mapping;
+    EG_TRY(eg_file_map(&mapping, from, err));
+    const eg_status status = eg_file_write(to, mapping.bytes, mapping.size, err);
+    eg_file_unmap(&mapping);
+    return status;
+}
+
+bool eg_path_exists(const char *path)
+{
+    return access(path, F_OK) == 0;
+}
+
+bool eg_path_is_directory(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+eg_status eg_directory_make(const char *path, eg_error *err)
+{
+    char *copy = NULL;
+    EG_TRY(eg_copy_string(&copy, path, err));
+    eg_status status = EG_OK;
+    for (char *at = copy + (copy[0] == '/'); status == EG_OK; at++) {
+        if (*at != '/' && *at != '\0') {
+            continue;
+        }
+        const char ended = *at;
+        *at = '\0';
+        if (copy[0] != '\0' && mkdir(copy, 0777) != 0 && !eg_path_is_directory(copy)) {
+            status = fail_errno(err, EG_FAILED, copy, "make this directory");
+        }
+        *at = ended;
+        if (ended == '\0') {
+            break;
+        }
+    }
+    eg_free(copy);
+    return status;
+}
+
+static int remove_entry(const char *path, const struct stat *info, int kind, struct FTW *walk)
+{
+    (void)info;
+    (void)kind;
+    (void)walk;
+    return remove(path);
+}
+
+eg_status eg_directory_remove(const char *path, eg_error *err)
+{
+    struct stat info;
+    if (lstat(path, &info) != 0 && errno == ENOENT) {
+        return EG_OK;
+    }
+    if (nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS) != 0) {
+        return fail_errno(err, EG_FAILED, path, "remove this directory");
+    }
+    return EG_OK;
+}
+
+eg_status eg_directory_publish(const char *from, const char *to, eg_error *err)
+{
+    const int descriptor = open(from, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (descriptor < 0) {
+        return fail_errno(err, EG_FAILED, from, "open");
+    }
+    const bool flushed = fsync(descriptor) == 0 || errno == EINVAL;
+    close(descriptor);
+    if (!flushed) {
+        return fail_errno(err, EG_FAILED, from, "flush");
+    }
+    if (rename(from, to) != 0) {
+        return fail_errno(err, EG_FAILED, to, "rename the finished directory to this name");
+    }
+    return flush_parent(to, err);
+}
+
+eg_status eg_path_join(eg_text *text, const char *directory, const char *name, eg_error *err)
+{
+    eg_text_clear(text);
+    const size_t length = strlen(directory);
+    EG_TRY(eg_text_add(text, directory, length, err));
+    if (length > 0 && directory[length - 1] != '/') {
+        EG_TRY(eg_text_add(text, "/", 1, err));
+    }
+    return eg_text_add_string(text, name, err);
+}
