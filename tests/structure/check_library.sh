@@ -1,0 +1,31 @@
+#!/bin/sh
+# What the compiled library may not do: keep mutable globals, print, exit or abort.
+# Reads symbols, so that no macro hides a call.
+#
+#     check_library.sh LIBRARY.a
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/lib.sh"
+library=$1
+
+report=$(mktemp)
+trap 'rm -f "$report"' EXIT
+
+# System V form: name|value|class|type|size|line|section, after a "Symbols from ...[file.o]:".
+nm -f sysv "$library" | awk -F '|' '
+/^Symbols from / { gsub(/.*\[|\]:.*/, ""); object = $0; next }
+NF >= 7 {
+    gsub(/ /, "", $1); gsub(/ /, "", $4); gsub(/[ \t]/, "", $7)
+    seen++
+    if ($7 ~ /^(\.data|\.bss|\.tdata|\.tbss|\*COM\*)/ && $7 !~ /^\.data\.rel\.ro/ &&
+        $4 ~ /OBJECT|TLS/)
+        print object " mutable global " $1 " in " $7
+    if ($7 == "*UND*" &&
+        $1 ~ /^(__)?(printf|vprintf|puts|putchar|perror|stdout|stderr|exit|_exit|abort|quick_exit)(_chk)?$/)
+        print object " uses " $1
+}
+END { if (seen < 100) print "nm found " seen + 0 " symbols" }' > "$report"
+while read -r object what; do
+    complain "$object" "$what"
+done < "$report"
+finish library
