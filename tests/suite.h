@@ -8,7 +8,9 @@
 #define EG_TESTS_SUITE_H
 
 #include <check.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 /* A status must be EG_OK; the message of a failure is shown. */
