@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "model/base/arena.h"
 #include "model/base/error.h"
 #include "model/base/log.h"
 #include "model/graft.h"
@@ -51,27 +52,50 @@ void eg_adapter_config_deinit(eg_adapter_config *config);
 EG_CHECKED eg_status eg_adapter_config_copy(eg_adapter_config *to, const eg_adapter_config *from,
                                             eg_error *err);
 
+/* A module that an adapter sits on. */
+typedef struct eg_target {
+    size_t site; /* its number in the model */
+    eg_site module;
+    size_t rank;
+    double alpha;
+    double scale;      /* alpha / rank, or alpha / √rank with use_rslora */
+    size_t parameters; /* numbers trained here */
+} eg_target;
+
+/* What a configuration matches in a model, in the order of sites (peft/targets.h). */
+typedef struct eg_targets {
+    eg_target *items; /* owned */
+    size_t count;
+} eg_targets;
+
 typedef struct eg_adapter {
     eg_adapter_config config; /* owned */
-    eg_parameters parameters;
-    eg_grafts grafts;   /* owned sites, pointing into parameters and scales */
-    float *scales;      /* owned: DoRA's c and n of every site */
-    double *base_norms; /* owned: DoRA's constant ‖W_j‖² of every site */
+    eg_targets targets;       /* what it sits on: a table to show */
+    eg_parameters parameters; /* in the order of targets; A, B, then the magnitude */
+    eg_grafts grafts;         /* owned sites, pointing into parameters and scales */
+    float *scales;            /* owned: DoRA's c and n of every target */
+    double *base_norms;       /* owned: DoRA's constant ‖W_j‖² of every target */
+    eg_arena workspace;       /* of refresh, which allocates nothing */
 } eg_adapter;
 
 /* Graft a new adapter on a model: A from the init, B = 0, m = n; at the embedding A = 0 and
    B normal, as peft. Values are a function of (seed, tensor name). Every target must match a
    module and every pattern key a target, or it is an EG_USAGE error with the nearest names.
-   With `train` gradients are allocated. Release with eg_adapter_deinit. */
+   With `train` gradients are allocated. The model must outlive the adapter. Release with
+   eg_adapter_deinit, which is fine on a zeroed value. */
 EG_CHECKED eg_status eg_adapter_create(eg_adapter *adapter, const eg_adapter_config *config,
                                        const eg_model *model, uint64_t seed, bool train,
                                        eg_error *err);
 void eg_adapter_deinit(eg_adapter *adapter);
 
-/* Bring c = m/n up to date with the parameters: after a load and after each optimizer step.
-   A no-op for LoRA. n by row from the factored form
-   n² = ‖W‖² + 2 s ⟨W Aᵀ, B⟩ + s² ⟨B A Aᵀ, B⟩; where n is 0, c is 1. */
+/* Bring c = m/n up to date with the parameters, after each optimizer step (create and load
+   have done it). A no-op for LoRA; peft/dora.c says how n is computed. Allocates nothing.
+   Fails with EG_NUMERIC naming the module when a norm or scale is not finite. */
 EG_CHECKED eg_status eg_adapter_refresh(eg_adapter *adapter, const eg_model *model, eg_error *err);
+
+/* 128 bits over the names, scales and values of an adapter, hexadecimal. */
+enum { EG_FINGERPRINT = 33 };
+void eg_adapter_fingerprint(const eg_adapter *adapter, char out[EG_FINGERPRINT]);
 
 /* Load and save peft's directory form: adapter_config.json and adapter_model.safetensors,
    and beside them elmgraft.json with the base's fingerprint. Loading is strict: a missing,

@@ -1,0 +1,322 @@
+/*
+ * DoRA (Liu et al. 2024, section 4): LoRA whose rows are scaled by c = m/n, with m trained and
+ * n = ‖W + s B A‖ by row, a constant in the backward pass. At the embedding E [vocab, dim] n
+ * and m are by column, over the tokens, as peft.
+ *
+ * n follows from what a row keeps of W, without forming W + s B A:
+ *
+ *     n_j² = ‖W_j‖² + 2 s B_j · P_j + s² B_j G B_jᵀ,   P = W Aᵀ [out, rank],  G = A Aᵀ
+ *
+ * ‖W_j‖² is computed once. P is one product with the frozen matrix of `rank` rows; the sums
+ * are in f64. The error of n_j² is that of P, about 1e-6 of the largest of the terms. So where
+ * they cancel (s B A ≈ −W) the row is formed after all, alone and in f64.
+ *
+ * A row that is all zero has no direction: there c = 1, and row_norm is 1 so that nobody
+ * divides by zero; its output and the gradient of m are 0 either way.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "model/base/memory.h"
+#include "peft/kind.h"
+
+/* Below this share of the sum of the terms' sizes n² is computed again from the row itself. */
+static const double cancelled = 0.0625;
+
+enum { BLOCK_ROWS = 64 };
+
+static size_t tensors(const eg_site *module, size_t rank, eg_kind_tensor out[EG_KIND_TENSORS])
+{
+    const size_t count = eg_kind_lora.tensors(module, rank, out);
+    out[count] = (eg_kind_tensor){EG_ROLE_MAGNITUDE, ".lora_magnitude_vector", 1, {module->out, 1}};
+    return count + 1;
+}
+
+/* What refresh needs at one target. */
+typedef struct site_work {
+    const eg_target *target;
+    const eg_graft *graft;
+    const eg_matrix *w;
+    bool embedding;
+    float *product;     /* Pᵀ [rank, out] */
+    float *scratch;     /* of the product with w */
+    double *gram;       /* G [rank, rank] */
+    double *square;     /* n² [out]; −1: to be formed from the row itself */
+    double *formed;     /* [out]: those squares while they are summed */
+    float *row;         /* one row of w */
+    const double *base; /* ‖W_j‖² [out] */
+} site_work;
+
+static void lay_out(site_work *work, eg_arena *arena)
+{
+    const size_t rank = work->target->rank;
+    const size_t out = work->target->module.out;
+    work->product = eg_arena_take(arena, rank * out, sizeof(float));
+    work->scratch = eg_arena_take(arena, eg_matrix_scratch(work->w), sizeof(float));
+    work->gram = eg_arena_take(arena, rank * rank, sizeof(double));
+    work->square = eg_arena_take(arena, out, sizeof(double));
+    work->formed = eg_arena_take(arena, out, sizeof(double));
+    work->row = eg_arena_take(arena, work->w->columns, sizeof(float));
+}
+
+static site_work work_on(const eg_adapter *adapter, const eg_model *model, size_t index)
+{
+    const eg_target *target = &adapter->targets.items[index];
+    return (site_work){
+        .target = target,
+        .graft = &adapter->grafts.sites[target->site],
+        .w = eg_model_matrix(model, target->site),
+        .embedding = target->module.kind == EG_SITE_EMBEDDING,
+    };
+}
+
+/* Four chains, so that the sum is not one wait after the other. The order is fixed. */
+static double dot(const float *x, const float *y, size_t count)
+{
+    double sum[4] = {0};
+    size_t i = 0;
+    for (; i + 4 <= count; i += 4) {
+        for (size_t lane = 0; lane < 4; lane++) {
+            sum[lane] += (double)x[i + lane] * (double)y[i + lane];
+        }
+    }
+    for (; i < count; i++) {
+        sum[0] += (double)x[i] * (double)y[i];
+    }
+    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
+/* Add the squares of a block of rows of W to base: by row, or by column at the embedding. */
+static void add_squares(const float *block, size_t first, size_t rows, size_t columns,
+                        bool by_column, double *base)
+{
+    if (!by_column) {
+#pragma omp parallel for schedule(static)
+        for (size_t i = 0; i < rows; i++) {
+            base[first + i] = dot(block + i * columns, block + i * columns, columns);
+        }
+        return;
+    }
+#pragma omp parallel for schedule(static)
+    for (size_t j = 0; j < columns; j++) {
+        for (size_t i = 0; i < rows; i++) {
+            const double value = block[i * columns + j];
+            base[j] += value * value;
+        }
+    }
+}
+
+static eg_status base_squares(const site_work *work, double *base, eg_error *err)
+{
+    const eg_matrix *w = work->w;
+    float *block = NULL;
+    EG_TRY(eg_alloc(&block, BLOCK_ROWS * w->columns, sizeof(float), err));
+    for (size_t first = 0; first < w->rows; first += BLOCK_ROWS) {
+        const size_t rows = w->rows - first < BLOCK_ROWS ? w->rows - first : BLOCK_ROWS;
+        eg_matrix_widen_rows(w, first, rows, block);
+        add_squares(block, first, rows, w->columns, work->embedding, base);
+    }
+    eg_free(block);
+    return EG_OK;
+}
+
+static eg_status reserve_workspace(eg_adapter *adapter, const eg_model *model, eg_error *err)
+{
+    size_t largest = 0;
+    for (size_t i = 0; i < adapter->targets.count; i++) {
+        eg_arena plan = {0};
+        site_work work = work_on(adapter, model, i);
+        lay_out(&work, &plan);
+        largest = plan.used > largest ? plan.used : largest;
+    }
+    return eg_arena_init(&adapter->workspace, largest, err);
+}
+
+static eg_status prepare(eg_adapter *adapter, const eg_model *model, eg_error *err)
+{
+    size_t outs = 0;
+    for (size_t i = 0; i < adapter->targets.count; i++) {
+        outs += adapter->targets.items[i].module.out;
+    }
+    EG_TRY(eg_alloc(&adapter->scales, outs, 2 * sizeof(float), err));
+    EG_TRY(eg_alloc(&adapter->base_norms, outs, sizeof(double), err));
+    size_t at = 0;
+    for (size_t i = 0; i < adapter->targets.count; i++) {
+        const eg_target *target = &adapter->targets.items[i];
+        const site_work work = work_on(adapter, model, i);
+        EG_TRY(base_squares(&work, adapter->base_norms + at, err));
+        eg_graft *graft = &adapter->grafts.sites[target->site];
+        graft->row_scale = adapter->scales + 2 * at;
+        graft->row_norm = adapter->scales + 2 * at + target->module.out;
+        at += target->module.out;
+    }
+    return reserve_workspace(adapter, model, err);
+}
+
+/* m = n = ‖W‖ by row: with B A = 0 a new adapter changes nothing. */
+static void start(eg_adapter *adapter)
+{
+    size_t at = 0;
+    for (size_t i = 0; i < adapter->targets.count; i++) {
+        const eg_parameter *m = eg_adapter_tensor(adapter, i, EG_ROLE_MAGNITUDE);
+        for (size_t j = 0; j < m->count; j++) {
+            adapter->parameters.values[m->offset + j] = (float)sqrt(adapter->base_norms[at + j]);
+        }
+        at += m->count;
+    }
+}
+
+static void gram_matrix(const site_work *work)
+{
+    const size_t rank = work->target->rank;
+    const size_t in = work->target->module.in;
+#pragma omp parallel for schedule(static, 1)
+    for (size_t i = 0; i < rank; i++) {
+        for (size_t k = 0; k <= i; k++) {
+            const double value = dot(work->graft->a + i * in, work->graft->a + k * in, in);
+            work->gram[i * rank + k] = value;
+            work->gram[k * rank + i] = value;
+        }
+    }
+}
+
+/* n² of row j, or −1 when too little is left of the terms. */
+static double factored_square(const site_work *work, size_t j)
+{
+    const size_t rank = work->target->rank;
+    const size_t out = work->target->module.out;
+    const float *b = work->graft->b + j * rank;
+    const double s = work->graft->scale;
+    double cross = 0;
+    double delta = 0;
+    for (size_t i = 0; i < rank; i++) {
+        double row = 0;
+        for (size_t k = 0; k < rank; k++) {
+            row += work->gram[i * rank + k] * (double)b[k];
+        }
+        delta += row * (double)b[i];
+        cross += (double)b[i] * (double)work->product[i * out + j];
+    }
+    const double square = work->base[j] + 2 * s * cross + s * s * delta;
+    const double size = work->base[j] + fabs(2 * s * cross) + s * s * fabs(delta);
+    return square < cancelled * size ? -1 : square;
+}
+
+/* s (B A)[j, i] in f64. */
+static double delta_at(const site_work *work, size_t j, size_t i)
+{
+    const size_t rank = work->target->rank;
+    double sum = 0;
+    for (size_t k = 0; k < rank; k++) {
+        sum += (double)work->graft->b[j * rank + k] *
+               (double)work->graft->a[k * work->target->module.in + i];
+    }
+    return (double)work->graft->scale * sum;
+}
+
+static void form_row(const site_work *work, size_t j)
+{
+    double sum = 0;
+    eg_matrix_widen_rows(work->w, j, 1, work->row);
+    for (size_t i = 0; i < work->w->columns; i++) {
+        const double value = (double)work->row[i] + delta_at(work, j, i);
+        sum += value * value;
+    }
+    work->square[j] = sum;
+}
+
+/* The marked columns of the embedding, all in one pass over its rows. */
+static void form_columns(const site_work *work)
+{
+    memset(work->formed, 0, work->w->columns * sizeof *work->formed);
+    for (size_t token = 0; token < work->w->rows; token++) {
+        eg_matrix_widen_rows(work->w, token, 1, work->row);
+        for (size_t j = 0; j < work->w->columns; j++) {
+            if (work->square[j] < 0) {
+                const double value = (double)work->row[j] + delta_at(work, j, token);
+                work->formed[j] += value * value;
+            }
+        }
+    }
+    for (size_t j = 0; j < work->w->columns; j++) {
+        work->square[j] = work->square[j] < 0 ? work->formed[j] : work->square[j];
+    }
+}
+
+static void form_cancelled(const site_work *work)
+{
+    bool any = false;
+    for (size_t j = 0; j < work->target->module.out; j++) {
+        if (work->square[j] < 0) {
+            any = true;
+            if (!work->embedding) {
+                form_row(work, j);
+            }
+        }
+    }
+    if (any && work->embedding) {
+        form_columns(work);
+    }
+}
+
+static void squares(const site_work *work)
+{
+    const size_t rank = work->target->rank;
+    const size_t out = work->target->module.out;
+    if (work->embedding) {
+        eg_matrix_backward(work->w, work->graft->a, rank, work->product, false, work->scratch);
+    } else {
+        eg_matrix_forward(work->w, work->graft->a, rank, work->product, false, work->scratch);
+    }
+    gram_matrix(work);
+#pragma omp parallel for schedule(static)
+    for (size_t j = 0; j < out; j++) {
+        work->square[j] = factored_square(work, j);
+    }
+    form_cancelled(work);
+}
+
+/* c and n of a target from n² and m. */
+static eg_status scale_rows(const site_work *work, const float *m, float *c, float *n,
+                            eg_error *err)
+{
+    for (size_t j = 0; j < work->target->module.out; j++) {
+        const double norm = sqrt(work->square[j]);
+        n[j] = norm > 0 ? (float)norm : 1;
+        c[j] = norm > 0 ? (float)((double)m[j] / norm) : 1;
+        if (!isfinite(norm) || !isfinite(c[j])) {
+            return eg_fail(err, EG_NUMERIC,
+                           "%s: row %zu: DoRA's scale m/n is not finite (m %g, n %g)",
+                           work->target->module.name, j, (double)m[j], norm);
+        }
+    }
+    return EG_OK;
+}
+
+static eg_status refresh(eg_adapter *adapter, const eg_model *model, eg_error *err)
+{
+    size_t at = 0;
+    for (size_t i = 0; i < adapter->targets.count; i++) {
+        const size_t out = adapter->targets.items[i].module.out;
+        site_work work = work_on(adapter, model, i);
+        work.base = adapter->base_norms + at;
+        adapter->workspace.used = 0;
+        lay_out(&work, &adapter->workspace);
+        squares(&work);
+        const eg_parameter *m = eg_adapter_tensor(adapter, i, EG_ROLE_MAGNITUDE);
+        EG_TRY(scale_rows(&work, adapter->parameters.values + m->offset, adapter->scales + 2 * at,
+                          adapter->scales + 2 * at + out, err));
+        at += out;
+    }
+    return EG_OK;
+}
+
+const eg_kind eg_kind_dora = {
+    .method = EG_DORA,
+    .name = "dora",
+    .flag = "use_dora",
+    .tensors = tensors,
+    .prepare = prepare,
+    .start = start,
+    .refresh = refresh,
+};
