@@ -356,11 +356,9 @@ static eg_status check_tiling(const eg_safetensors *file, const eg_mapping *data
     return EG_OK;
 }
 
-static eg_status read_file(eg_safetensors *file, const char *path, eg_error *err)
+static eg_status parse_mapping(eg_safetensors *file, eg_error *err)
 {
     size_t length = 0;
-    EG_TRY(eg_copy_string(&file->path, path, err));
-    EG_TRY(eg_file_map(&file->mapping, path, err));
     EG_TRY(header_length(file, &length, err));
     EG_TRY(parse_header(file, length, err));
     const eg_mapping data = {.bytes = file->mapping.bytes + LENGTH_BYTES + length,
@@ -372,14 +370,26 @@ static eg_status read_file(eg_safetensors *file, const char *path, eg_error *err
     return EG_OK;
 }
 
-eg_status eg_safetensors_open(eg_safetensors *file, const char *path, eg_error *err)
+eg_status eg_safetensors_adopt(eg_safetensors *file, const eg_mapping *mapping, const char *path,
+                               eg_error *err)
 {
-    *file = (eg_safetensors){0};
-    const eg_status status = read_file(file, path, err);
+    *file = (eg_safetensors){.mapping = *mapping};
+    eg_status status = eg_copy_string(&file->path, path, err);
+    if (status == EG_OK) {
+        status = parse_mapping(file, err);
+    }
     if (status != EG_OK) {
         eg_safetensors_close(file);
     }
     return status;
+}
+
+eg_status eg_safetensors_open(eg_safetensors *file, const char *path, eg_error *err)
+{
+    eg_mapping mapping;
+    *file = (eg_safetensors){0};
+    EG_TRY(eg_file_map(&mapping, path, err));
+    return eg_safetensors_adopt(file, &mapping, path, err);
 }
 
 void eg_safetensors_close(eg_safetensors *file)

@@ -45,6 +45,11 @@ typedef struct eg_safetensors {
 EG_CHECKED eg_status eg_safetensors_open(eg_safetensors *file, const char *path, eg_error *err);
 void eg_safetensors_close(eg_safetensors *file);
 
+/* The same for bytes that are in memory already, for instance decompressed into an anonymous
+   mapping. Takes the mapping over, also on failure. `path` is for messages. */
+EG_CHECKED eg_status eg_safetensors_adopt(eg_safetensors *file, const eg_mapping *mapping,
+                                          const char *path, eg_error *err);
+
 /* The tensor of that name or NULL; a value of __metadata__ or NULL. */
 const eg_tensor *eg_safetensors_find(const eg_safetensors *file, const char *name);
 const char *eg_safetensors_metadata(const eg_safetensors *file, const char *key);

@@ -1,0 +1,29 @@
+#include "model/base/usage.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+double eg_usage_seconds(void)
+{
+    struct timespec now = {0};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+size_t eg_usage_peak_memory(void)
+{
+    /* Not getrusage: its maximum survives exec and would report the parent's. */
+    char text[8192];
+    const int descriptor = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0) {
+        return 0;
+    }
+    const ssize_t length = read(descriptor, text, sizeof text - 1);
+    close(descriptor);
+    text[length > 0 ? length : 0] = '\0';
+    const char *line = strstr(text, "VmHWM:");
+    return line != NULL ? strtoull(line + strlen("VmHWM:"), NULL, 10) * 1024 : 0;
+}

@@ -1,0 +1,16 @@
+/*
+ * What this process has used: time and memory.
+ */
+#ifndef EG_MODEL_BASE_USAGE_H
+#define EG_MODEL_BASE_USAGE_H
+
+#include <stddef.h>
+
+/* Seconds on a clock that never goes back; only differences mean anything. */
+double eg_usage_seconds(void);
+
+/* The most memory that was resident at once so far, in bytes (VmHWM); 0 where the system does
+   not say. */
+size_t eg_usage_peak_memory(void);
+
+#endif
