@@ -1,20 +1,32 @@
+#define _DEFAULT_SOURCE
 #include "model/base/arena.h"
 
 #include <stdint.h>
+#include <sys/mman.h>
 
 #include "model/base/memory.h"
 
 eg_status eg_arena_init(eg_arena *arena, size_t size, eg_error *err)
 {
     *arena = (eg_arena){0};
-    EG_TRY(eg_alloc(&arena->base, size, 1, err));
+    if (size == 0) {
+        return EG_OK;
+    }
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) {
+        return eg_fail_memory(err, size);
+    }
+    madvise(memory, size, MADV_HUGEPAGE); /* fewer page faults; a refusal does no harm */
+    arena->base = memory;
     arena->size = size;
     return EG_OK;
 }
 
 void eg_arena_deinit(eg_arena *arena)
 {
-    eg_free(arena->base);
+    if (arena->base != NULL) {
+        munmap(arena->base, arena->size);
+    }
     *arena = (eg_arena){0};
 }
 

@@ -21,7 +21,8 @@ typedef struct eg_arena {
     size_t used;         /* bytes taken so far, counted in a planning arena too */
 } eg_arena;
 
-/* Reserve `size` bytes, zeroed on first use by the system. Release with eg_arena_deinit. */
+/* Reserve `size` bytes from the system: zero, and not counted as used before they are touched.
+   Release with eg_arena_deinit. */
 EG_CHECKED eg_status eg_arena_init(eg_arena *arena, size_t size, eg_error *err);
 void eg_arena_deinit(eg_arena *arena);
 

@@ -1,0 +1,21 @@
+/*
+ * Cross-entropy of a softmax over the vocabulary, with the z-loss of CoreNet (and PaLM,
+ * Chowdhery et al. 2022): per token −log p(target) + z_loss · logsumexp(logits)².
+ */
+#ifndef EG_MODEL_KERNELS_CROSS_ENTROPY_H
+#define EG_MODEL_KERNELS_CROSS_ENTROPY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Per row of logits [n, vocab]: lse[i] = log Σ exp, nll[i] = lse − logits[targets[i]]. A row
+   that holds a NaN or +Inf gives a nll that is not finite. Sums are f64. */
+void eg_cross_entropy(const float *logits, const int32_t *targets, size_t n, size_t vocab,
+                      double *nll, double *lse);
+
+/* Turn logits [n, vocab] into their gradient in place:
+   d = scale · (softmax · (1 + 2 z_loss · lse) − onehot(target)). */
+void eg_cross_entropy_backward(float *logits, const int32_t *targets, const double *lse, size_t n,
+                               size_t vocab, float scale, float z_loss);
+
+#endif

@@ -1,0 +1,119 @@
+#include "model/kernels/linear.h"
+
+#include "model/kernels/gemm.h"
+#include "model/kernels/row_scale.h"
+
+static const float *dropped_input(const eg_linear *linear, const float *x, size_t n,
+                                  const eg_linear_scratch *scratch)
+{
+    if (linear->mask == NULL) {
+        return x;
+    }
+    eg_dropout_apply(linear->mask, x, n, linear->weight->columns, scratch->input);
+    return scratch->input;
+}
+
+/* y += W (x − x̃): what dropout takes from the input still passes through the frozen weight. */
+static void add_frozen_rest(const eg_linear *linear, const float *x, const float *dropped, size_t n,
+                            float *y, const eg_linear_scratch *scratch)
+{
+    const size_t count = n * linear->weight->columns;
+#pragma omp parallel for simd schedule(static)
+    for (size_t i = 0; i < count; i++) {
+        scratch->rest[i] = x[i] - dropped[i];
+    }
+    eg_matrix_forward(linear->weight, scratch->rest, n, y, true, scratch->widened);
+}
+
+void eg_linear_forward(const eg_linear *linear, const float *x, size_t n, float *y,
+                       const eg_linear_saved *saved, const eg_linear_scratch *scratch)
+{
+    const eg_matrix *w = linear->weight;
+    const eg_graft *graft = linear->graft;
+    if (graft == NULL) {
+        eg_matrix_forward(w, x, n, y, false, scratch->widened);
+        return;
+    }
+    const float *dropped = dropped_input(linear, x, n, scratch);
+    const bool dora = graft->row_scale != NULL;
+    float *down = saved->down != NULL ? saved->down : scratch->low;
+    float *product = !dora ? y : (saved->product != NULL ? saved->product : scratch->output);
+    eg_gemm_forward(dropped, graft->a, down, n, w->columns, graft->rank, 1.0f, 0.0f);
+    eg_matrix_forward(w, dora ? dropped : x, n, product, false, scratch->widened);
+    eg_gemm_forward(down, graft->b, product, n, graft->rank, w->rows, graft->scale, 1.0f);
+    if (dora) {
+        eg_row_scale(product, graft->row_scale, n, w->rows, y);
+        if (linear->mask != NULL) {
+            add_frozen_rest(linear, x, dropped, n, y, scratch);
+        }
+    }
+}
+
+static void add(const float *from, size_t count, float *to)
+{
+#pragma omp parallel for simd schedule(static)
+    for (size_t i = 0; i < count; i++) {
+        to[i] += from[i];
+    }
+}
+
+/* dx under dropout: g W + D ∘ ((gc − g) W + t A), the masked part formed in scratch. */
+static void input_gradient_dropped(const eg_linear *linear, const float *dy, const float *dy_scaled,
+                                   size_t n, float *dx, const eg_linear_scratch *scratch)
+{
+    const eg_matrix *w = linear->weight;
+    const eg_graft *graft = linear->graft;
+    float *masked = scratch->input;
+    eg_gemm_input(scratch->low, graft->a, masked, n, w->columns, graft->rank, 1.0f, 0.0f);
+    if (graft->row_scale != NULL) {
+        float *difference = scratch->output; /* holds gc, which is not needed after this */
+        const size_t count = n * w->rows;
+#pragma omp parallel for simd schedule(static)
+        for (size_t i = 0; i < count; i++) {
+            difference[i] = dy_scaled[i] - dy[i];
+        }
+        eg_matrix_backward(w, difference, n, masked, true, scratch->widened);
+    }
+    eg_dropout_apply(linear->mask, masked, n, w->columns, masked);
+    eg_matrix_backward(w, dy, n, dx, false, scratch->widened);
+    add(masked, n * w->columns, dx);
+}
+
+void eg_linear_backward(const eg_linear *linear, const float *x, const float *dy, size_t n,
+                        const eg_linear_saved *saved, float *dx, const eg_linear_scratch *scratch)
+{
+    const eg_matrix *w = linear->weight;
+    const eg_graft *graft = linear->graft;
+    if (graft == NULL) {
+        if (dx != NULL) {
+            eg_matrix_backward(w, dy, n, dx, false, scratch->widened);
+        }
+        return;
+    }
+    const float *dy_scaled = dy;
+    if (graft->row_scale != NULL) {
+        if (graft->dm != NULL) {
+            eg_row_scale_magnitude(dy, saved->product, graft->row_norm, n, w->rows, graft->dm);
+        }
+        eg_row_scale(dy, graft->row_scale, n, w->rows, scratch->output);
+        dy_scaled = scratch->output;
+    }
+    if (graft->db != NULL) {
+        eg_gemm_weight(dy_scaled, saved->down, graft->db, n, graft->rank, w->rows, graft->scale,
+                       1.0f);
+    }
+    eg_gemm_input(dy_scaled, graft->b, scratch->low, n, graft->rank, w->rows, graft->scale, 0.0f);
+    if (graft->da != NULL) {
+        const float *dropped = dropped_input(linear, x, n, scratch);
+        eg_gemm_weight(scratch->low, dropped, graft->da, n, w->columns, graft->rank, 1.0f, 1.0f);
+    }
+    if (dx == NULL) {
+        return;
+    }
+    if (linear->mask != NULL) {
+        input_gradient_dropped(linear, dy, dy_scaled, n, dx, scratch);
+        return;
+    }
+    eg_matrix_backward(w, dy_scaled, n, dx, false, scratch->widened);
+    eg_gemm_input(scratch->low, graft->a, dx, n, w->columns, graft->rank, 1.0f, 1.0f);
+}

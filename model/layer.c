@@ -1,0 +1,109 @@
+#include "model/layer.h"
+
+#include <string.h>
+
+#include "model/kernels/rms_norm.h"
+#include "model/kernels/swiglu.h"
+
+eg_linear eg_session_linear(const eg_session *s, size_t site, eg_dropout_mask *mask)
+{
+    const eg_graft *graft = eg_graft_at(s->grafts, site);
+    eg_linear linear = {.weight = eg_model_matrix(s->model, site), .graft = graft};
+    if (s->dropout != NULL && graft != NULL && graft->dropout > 0.0f) {
+        *mask = (eg_dropout_mask){.key = s->dropout->key,
+                                  .site = site,
+                                  .probability = graft->dropout,
+                                  .row_ids = s->row_ids,
+                                  .positions = s->positions};
+        linear.mask = mask;
+    }
+    return linear;
+}
+
+eg_rope eg_session_rope(const eg_session *s)
+{
+    return (eg_rope){.head_dim = s->model->config.head_dim,
+                     .norm_eps = s->model->config.norm_eps,
+                     .cosines = s->cosines,
+                     .sines = s->sines,
+                     .positions = s->positions};
+}
+
+static void apply_linear(eg_session *s, size_t layer, eg_site_kind kind, const float *x, float *y)
+{
+    eg_dropout_mask mask;
+    const eg_linear linear = eg_session_linear(s, eg_site_linear(layer, kind), &mask);
+    eg_linear_forward(&linear, x, s->tokens, y, &s->saved[layer].linears[kind], &s->linear);
+}
+
+static void copy_rows(const float *from, size_t stride, size_t n, size_t width, float *to)
+{
+    for (size_t t = 0; t < n; t++) {
+        memcpy(to + t * width, from + t * stride, width * sizeof *to);
+    }
+}
+
+eg_attention eg_layer_attention(eg_session *s, size_t layer, eg_cache *cache)
+{
+    const eg_layer *weights = &s->model->layers[layer];
+    const size_t dim = s->model->config.head_dim;
+    const size_t stride = weights->qkv_proj.rows;
+    const size_t query = weights->query_heads * dim;
+    const size_t kv = weights->kv_heads * dim;
+    const float *qkv = s->saved[layer].qkv;
+    const eg_rope rope = eg_session_rope(s);
+    float *k = cache != NULL ? cache->keys[layer] + cache->length * kv : s->k;
+    eg_rope_forward(&rope, weights->q_norm, weights->query_heads, s->tokens, qkv, stride, s->q,
+                    query);
+    eg_rope_forward(&rope, weights->k_norm, weights->kv_heads, s->tokens, qkv + query, stride, k,
+                    kv);
+    const float *v = qkv + query + kv;
+    if (cache != NULL) {
+        copy_rows(v, stride, s->tokens, kv, cache->values[layer] + cache->length * kv);
+    }
+    return (eg_attention){.heads = weights->query_heads,
+                          .kv_heads = weights->kv_heads,
+                          .head_dim = dim,
+                          .q = s->q,
+                          .k = cache != NULL ? cache->keys[layer] : k,
+                          .v = cache != NULL ? cache->values[layer] : v,
+                          .q_stride = query,
+                          .k_stride = kv,
+                          .v_stride = cache != NULL ? kv : stride,
+                          .spans = s->spans,
+                          .span_count = s->span_count,
+                          .tokens = s->tokens};
+}
+
+/* out = x + branch; out may be x. */
+static void add_residual(const float *x, const float *branch, size_t count, float *out)
+{
+#pragma omp parallel for simd schedule(static)
+    for (size_t i = 0; i < count; i++) {
+        out[i] = x[i] + branch[i];
+    }
+}
+
+void eg_layer_forward(eg_session *s, size_t layer, float *out, eg_cache *cache)
+{
+    const eg_config *config = &s->model->config;
+    const eg_layer *weights = &s->model->layers[layer];
+    const eg_layer_saved *saved = &s->saved[layer];
+    const size_t dim = config->model_dim;
+    const size_t count = s->tokens * dim;
+    const bool kept = eg_layer_keeps(s, layer);
+
+    eg_rms_norm(saved->input, weights->attn_norm, s->tokens, dim, config->norm_eps, s->normed);
+    apply_linear(s, layer, EG_SITE_QKV, s->normed, saved->qkv);
+    const eg_attention attention = eg_layer_attention(s, layer, cache);
+    eg_attention_forward(&attention, saved->attended, kept ? saved->lse : NULL, s->attention,
+                         s->options.max_row);
+    apply_linear(s, layer, EG_SITE_OUT, saved->attended, s->branch);
+    add_residual(saved->input, s->branch, count, saved->middle);
+
+    eg_rms_norm(saved->middle, weights->ffn_norm, s->tokens, dim, config->norm_eps, s->normed);
+    apply_linear(s, layer, EG_SITE_PROJ_1, s->normed, saved->halves);
+    eg_swiglu(saved->halves, s->tokens, weights->ffn_dim, s->gated);
+    apply_linear(s, layer, EG_SITE_PROJ_2, s->gated, s->branch);
+    add_residual(saved->middle, s->branch, count, out);
+}

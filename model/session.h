@@ -1,0 +1,87 @@
+/*
+ * The rooms of a session: every buffer of the forward and backward pass, laid out in one arena
+ * (T = max_tokens). Used by model/forward.c, model/layer.c and the backward pass in train/;
+ * everybody else uses model/forward.h.
+ */
+#ifndef EG_MODEL_SESSION_H
+#define EG_MODEL_SESSION_H
+
+#include "model/forward.h"
+#include "model/kernels/attention.h"
+#include "model/kernels/embedding.h"
+#include "model/kernels/linear.h"
+#include "model/kernels/rope.h"
+
+/* What one layer leaves for its backward pass. Layers that keep nothing share one set. */
+typedef struct eg_layer_saved {
+    float *input;    /* [T, dim] residual stream before the layer */
+    float *qkv;      /* [T, (heads + 2 kv_heads) head_dim], of qkv_proj */
+    float *attended; /* [T, heads · head_dim] */
+    float *lse;      /* [heads, T] */
+    float *middle;   /* [T, dim] residual stream between attention and feed-forward */
+    float *halves;   /* [T, 2 ffn_dim], of proj_1 */
+    eg_linear_saved linears[4]; /* by eg_site_kind */
+} eg_layer_saved;
+
+struct eg_session {
+    const eg_model *model;
+    const eg_grafts *grafts;
+    eg_session_options options;
+    eg_arena arena;
+    size_t lowest; /* the lowest site that trains; sites are numbered in the order of the
+                      forward pass. eg_site_count when none does */
+
+    /* The batch of the last pass. */
+    const eg_batch *batch;
+    const eg_dropout *dropout; /* NULL: off */
+    size_t tokens;
+    size_t span_count;
+    eg_span *spans;     /* [T] */
+    int32_t *positions; /* [T] */
+    uint64_t *row_ids;  /* [T] */
+
+    float *cosines, *sines; /* [max_row, head_dim / 2] */
+    eg_layer_saved *saved;  /* [layers] */
+    eg_embedding_saved embedding;
+    float *residual; /* [T, dim] after the last layer */
+    float *hidden;   /* [T, dim] after the final norm */
+
+    /* Scratch of a layer. */
+    float *normed; /* [T, dim] */
+    float *q;      /* [T, heads · head_dim] after norm and rotation */
+    float *k;      /* [T, kv_heads · head_dim] */
+    float *gated;  /* [T, ffn_dim] */
+    float *branch; /* [T, dim] what attention or feed-forward adds */
+    float *attention; /* eg_attention_scratch for each thread */
+    size_t threads;   /* that the attention scratch serves */
+    eg_linear_scratch linear;
+
+    /* The head works on blocks of head_rows tokens. */
+    float *head_input;  /* [head_rows, dim] */
+    float *head_logits; /* [head_rows, vocab] */
+    double *head_nll, *head_lse; /* [head_rows] */
+    int32_t *head_targets;       /* [head_rows] */
+    size_t *head_tokens;         /* [head_rows] */
+    eg_linear_saved head_saved;
+
+    /* Gradients; NULL with EG_KEEP_NOTHING. */
+    float *d_residual; /* [T, dim] */
+    float *d_normed;   /* [T, dim] */
+    float *d_gated;    /* [T, ffn_dim] */
+    float *d_halves;   /* [T, 2 ffn_dim] */
+    float *d_attended; /* [T, heads · head_dim] */
+    float *d_qkv;      /* [T, (heads + 2 kv_heads) head_dim] */
+    float *d_head;     /* [head_rows, dim] */
+};
+
+/* Lay all buffers out in the arena (planning or real). max_row and head_rows must be set. */
+void eg_session_lay_out(eg_session *session, eg_arena *arena);
+
+/* Whether a backward pass needs what this layer saves. */
+static inline bool eg_layer_keeps(const eg_session *session, size_t layer)
+{
+    return session->options.keep != EG_KEEP_NOTHING &&
+           session->lowest <= eg_site_linear(layer, EG_SITE_PROJ_2);
+}
+
+#endif
