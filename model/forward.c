@@ -28,8 +28,8 @@ static eg_status check_ids(const eg_session *s, const int32_t *ids, size_t count
 static eg_status check_row(const eg_session *s, const eg_row *row, size_t start, eg_error *err)
 {
     const size_t keys = row->prefix_length + row->length;
-    if (row->start != start || row->length == 0 ||
-        row->prefix_start > row->start || row->prefix_length > row->start - row->prefix_start) {
+    if (row->start != start || row->length == 0 || row->prefix_start > row->start ||
+        row->prefix_length > row->start - row->prefix_start) {
         return eg_fail(err, EG_FAILED, "row %llu of the batch does not follow the one before it",
                        (unsigned long long)row->id);
     }
@@ -89,8 +89,7 @@ static void run_layers(eg_session *s, const int32_t *ids, eg_cache *cache)
                 s->hidden);
 }
 
-eg_status eg_forward(eg_session *s, const eg_batch *batch, const eg_dropout *dropout,
-                     eg_error *err)
+eg_status eg_forward(eg_session *s, const eg_batch *batch, const eg_dropout *dropout, eg_error *err)
 {
     EG_TRY(bind_batch(s, batch, err));
     s->batch = batch;
@@ -175,16 +174,14 @@ eg_status eg_forward_cached(eg_session *s, eg_cache *cache, const int32_t *ids, 
         return eg_fail(err, EG_FAILED,
                        "%zu further tokens do not fit behind %zu in a context of %zu", count,
                        cache->length,
-                       cache->capacity < s->options.max_row ? cache->capacity
-                                                            : s->options.max_row);
+                       cache->capacity < s->options.max_row ? cache->capacity : s->options.max_row);
     }
     s->batch = NULL;
     s->dropout = NULL;
     s->tokens = count;
     s->span_count = 1;
-    s->spans[0] = (eg_span){.key_start = cache->length,
-                            .length = count,
-                            .prefix_length = cache->length};
+    s->spans[0] =
+        (eg_span){.key_start = cache->length, .length = count, .prefix_length = cache->length};
     for (size_t t = 0; t < count; t++) {
         s->positions[t] = (int32_t)(cache->length + t);
         s->row_ids[t] = 0;

@@ -64,7 +64,8 @@ static size_t lowest_trained(const eg_session *s)
 }
 
 /* What the backward pass of one linear layer needs beyond its input. */
-static eg_linear_saved lay_out_linear(const eg_session *s, eg_arena *arena, size_t site, size_t rows)
+static eg_linear_saved lay_out_linear(const eg_session *s, eg_arena *arena, size_t site,
+                                      size_t rows)
 {
     const eg_graft *graft = eg_graft_at(s->grafts, site);
     eg_linear_saved saved = {0};
@@ -152,8 +153,8 @@ static void lay_out_scratch(eg_session *s, eg_arena *arena, const widths *w)
     s->linear.input = floats(arena, w->rank > 0 ? inputs : 0, 1);
     s->linear.rest = floats(arena, w->dora_drop ? inputs : 0, 1);
     s->linear.low = floats(arena, larger(t, rows), w->rank);
-    s->linear.output = floats(
-        arena, w->dora ? larger(t * out, head_dora ? rows * config->vocab_size : 0) : 0, 1);
+    s->linear.output =
+        floats(arena, w->dora ? larger(t * out, head_dora ? rows * config->vocab_size : 0) : 0, 1);
     s->linear.widened = floats(arena, w->widened, 1);
 }
 

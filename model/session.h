@@ -14,12 +14,12 @@
 
 /* What one layer leaves for its backward pass. Layers that keep nothing share one set. */
 typedef struct eg_layer_saved {
-    float *input;    /* [T, dim] residual stream before the layer */
-    float *qkv;      /* [T, (heads + 2 kv_heads) head_dim], of qkv_proj */
-    float *attended; /* [T, heads · head_dim] */
-    float *lse;      /* [heads, T] */
-    float *middle;   /* [T, dim] residual stream between attention and feed-forward */
-    float *halves;   /* [T, 2 ffn_dim], of proj_1 */
+    float *input;               /* [T, dim] residual stream before the layer */
+    float *qkv;                 /* [T, (heads + 2 kv_heads) head_dim], of qkv_proj */
+    float *attended;            /* [T, heads · head_dim] */
+    float *lse;                 /* [heads, T] */
+    float *middle;              /* [T, dim] residual stream between attention and feed-forward */
+    float *halves;              /* [T, 2 ffn_dim], of proj_1 */
     eg_linear_saved linears[4]; /* by eg_site_kind */
 } eg_layer_saved;
 
@@ -47,18 +47,18 @@ struct eg_session {
     float *hidden;   /* [T, dim] after the final norm */
 
     /* Scratch of a layer. */
-    float *normed; /* [T, dim] */
-    float *q;      /* [T, heads · head_dim] after norm and rotation */
-    float *k;      /* [T, kv_heads · head_dim] */
-    float *gated;  /* [T, ffn_dim] */
-    float *branch; /* [T, dim] what attention or feed-forward adds */
+    float *normed;    /* [T, dim] */
+    float *q;         /* [T, heads · head_dim] after norm and rotation */
+    float *k;         /* [T, kv_heads · head_dim] */
+    float *gated;     /* [T, ffn_dim] */
+    float *branch;    /* [T, dim] what attention or feed-forward adds */
     float *attention; /* eg_attention_scratch for each thread */
     size_t threads;   /* that the attention scratch serves */
     eg_linear_scratch linear;
 
     /* The head works on blocks of head_rows tokens. */
-    float *head_input;  /* [head_rows, dim] */
-    float *head_logits; /* [head_rows, vocab] */
+    float *head_input;           /* [head_rows, dim] */
+    float *head_logits;          /* [head_rows, vocab] */
     double *head_nll, *head_lse; /* [head_rows] */
     int32_t *head_targets;       /* [head_rows] */
     size_t *head_tokens;         /* [head_rows] */

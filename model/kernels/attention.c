@@ -17,7 +17,7 @@ typedef struct block {
     size_t head;
     size_t first; /* query in the span */
     size_t count;
-    size_t own; /* own keys that its last query sees */
+    size_t own;  /* own keys that its last query sees */
     size_t keys; /* prefix and own */
 } block;
 

@@ -11,9 +11,9 @@
 typedef struct eg_dropout_mask {
     uint64_t key; /* of the pass, from seed and epoch */
     size_t site;
-    float probability;         /* 0 <= p < 1 */
-    const uint64_t *row_ids;   /* [n], of each token */
-    const int32_t *positions;  /* [n] */
+    float probability;        /* 0 <= p < 1 */
+    const uint64_t *row_ids;  /* [n], of each token */
+    const int32_t *positions; /* [n] */
 } eg_dropout_mask;
 
 /* out [n, width] = D ∘ x with D = kept / (1 − p); out may be x. */

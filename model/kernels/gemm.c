@@ -10,8 +10,8 @@ void eg_gemm(eg_gemm_shape shape, float alpha, const float *a, size_t lda, const
                 (int)shape.k, alpha, a, (int)lda, b, (int)ldb, beta, c, (int)ldc);
 }
 
-void eg_gemm_reference(eg_gemm_shape shape, float alpha, const float *a, size_t lda,
-                       const float *b, size_t ldb, float beta, float *c, size_t ldc)
+void eg_gemm_reference(eg_gemm_shape shape, float alpha, const float *a, size_t lda, const float *b,
+                       size_t ldb, float beta, float *c, size_t ldc)
 {
     for (size_t i = 0; i < shape.m; i++) {
         for (size_t j = 0; j < shape.n; j++) {

@@ -20,8 +20,8 @@ void eg_gemm(eg_gemm_shape shape, float alpha, const float *a, size_t lda, const
              size_t ldb, float beta, float *c, size_t ldc);
 
 /* The plain loops it is tested against; sums in f64. */
-void eg_gemm_reference(eg_gemm_shape shape, float alpha, const float *a, size_t lda,
-                       const float *b, size_t ldb, float beta, float *c, size_t ldc);
+void eg_gemm_reference(eg_gemm_shape shape, float alpha, const float *a, size_t lda, const float *b,
+                       size_t ldb, float beta, float *c, size_t ldc);
 
 /* The three forms of a linear layer on dense operands without gaps, with weight w [out, in]
    and n tokens; each adds to its result where beta is 1:

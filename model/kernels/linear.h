@@ -51,7 +51,6 @@ void eg_linear_forward(const eg_linear *linear, const float *x, size_t n, float 
 /* Adds to the graft's gradients (where wanted) and writes dx [n, in] (NULL: not wanted), from
    dy [n, out] and the forward pass's x, mask and saved. */
 void eg_linear_backward(const eg_linear *linear, const float *x, const float *dy, size_t n,
-                        const eg_linear_saved *saved, float *dx,
-                        const eg_linear_scratch *scratch);
+                        const eg_linear_saved *saved, float *dx, const eg_linear_scratch *scratch);
 
 #endif
