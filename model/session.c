@@ -168,6 +168,8 @@ static void lay_out_head(eg_session *s, eg_arena *arena)
     s->head_lse = eg_arena_take(arena, rows, sizeof *s->head_lse);
     s->head_targets = eg_arena_take(arena, rows, sizeof *s->head_targets);
     s->head_tokens = eg_arena_take(arena, rows, sizeof *s->head_tokens);
+    s->head_row_ids = eg_arena_take(arena, rows, sizeof *s->head_row_ids);
+    s->head_positions = eg_arena_take(arena, rows, sizeof *s->head_positions);
     if (s->options.keep != EG_KEEP_NOTHING) {
         s->head_saved = lay_out_linear(s, arena, eg_site_head(config), rows);
         s->d_head = floats(arena, rows, config->model_dim);

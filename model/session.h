@@ -61,7 +61,9 @@ struct eg_session {
     float *head_logits;          /* [head_rows, vocab] */
     double *head_nll, *head_lse; /* [head_rows] */
     int32_t *head_targets;       /* [head_rows] */
-    size_t *head_tokens;         /* [head_rows] */
+    size_t *head_tokens;         /* [head_rows], places of the gathered tokens in the batch */
+    uint64_t *head_row_ids;      /* [head_rows] */
+    int32_t *head_positions;     /* [head_rows] */
     eg_linear_saved head_saved;
 
     /* Gradients; NULL with EG_KEEP_NOTHING. */

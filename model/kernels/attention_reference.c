@@ -107,6 +107,17 @@ static void clear_token(const eg_attention *a, const eg_attention_gradient *g, c
     }
 }
 
+/* All that one query of a span gives to the gradients. */
+static void backward_query(const eg_attention *a, const eg_attention_gradient *g,
+                           const eg_span *span, size_t query)
+{
+    for (size_t h = 0; h < a->heads; h++) {
+        for (size_t j = 0; j <= query; j++) {
+            backward_pair(a, g, span, query, h, j);
+        }
+    }
+}
+
 void eg_attention_backward_reference(const eg_attention *a, const eg_attention_gradient *g)
 {
     for (size_t s = 0; s < a->span_count; s++) {
@@ -115,11 +126,7 @@ void eg_attention_backward_reference(const eg_attention *a, const eg_attention_g
             clear_token(a, g, span, i);
         }
         for (size_t i = 0; i < span->length; i++) {
-            for (size_t h = 0; h < a->heads; h++) {
-                for (size_t j = 0; j <= i; j++) {
-                    backward_pair(a, g, span, i, h, j);
-                }
-            }
+            backward_query(a, g, span, i);
         }
     }
 }
