@@ -1,0 +1,70 @@
+/*
+ * Generation: continue a prompt token by token with a key/value cache.
+ *
+ *     eg_generator *generator;
+ *     EG_TRY(eg_generator_open(&generator, &model, &adapter.grafts, 0, err));
+ *     eg_generation text = {0};
+ *     status = eg_generate(generator, ids, count, &options, &text, err);
+ *
+ * Length: the prompt and the new tokens together never exceed the generator's capacity, which
+ * is at most the model's max_context. Generation ends there and says so (EG_END_CONTEXT);
+ * a prompt that leaves no room for one token is an error. Nothing is ever cut off in front.
+ */
+#ifndef EG_MODEL_GENERATE_H
+#define EG_MODEL_GENERATE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/base/error.h"
+#include "model/graft.h"
+#include "model/model.h"
+#include "model/sampler.h"
+
+/* Receives each new token as it is chosen, stop tokens left out. A status other than EG_OK
+   ends the generation with it. */
+typedef eg_status eg_token_callback(void *user, int32_t id, eg_error *err);
+
+typedef struct eg_generation_options {
+    size_t max_tokens; /* new tokens at most; 0: none, only the prompt is run */
+    eg_sampling sampling;
+    const int32_t *stop_ids; /* [stop_count]: any of them ends the text */
+    size_t stop_count;
+    eg_token_callback *on_token; /* NULL: none */
+    void *user;
+} eg_generation_options;
+
+typedef enum eg_end {
+    EG_END_LENGTH, /* max_tokens reached */
+    EG_END_STOP,   /* a stop token was chosen */
+    EG_END_CONTEXT /* the capacity is full */
+} eg_end;
+
+typedef struct eg_generation {
+    int32_t *ids; /* owned: the new tokens, without prompt and stop token */
+    size_t count;
+    size_t capacity;
+    eg_end end;
+    int32_t stop_id;     /* the one that ended it; -1 otherwise */
+    const float *logits; /* [vocab] the last choice was made from (after max_tokens 0: those
+                            that follow the prompt); the generator's, until its next use */
+} eg_generation;
+
+void eg_generation_deinit(eg_generation *generation);
+
+typedef struct eg_generator eg_generator;
+
+/* Take session, cache and buffers for texts of up to `capacity` tokens; 0: the model's
+   max_context, which it may not exceed. model and grafts (NULL: none) are borrowed. Free with
+   eg_generator_free (NULL is fine). */
+EG_CHECKED eg_status eg_generator_open(eg_generator **out, const eg_model *model,
+                                       const eg_grafts *grafts, size_t capacity, eg_error *err);
+void eg_generator_free(eg_generator *generator);
+
+/* Continue prompt [count], count >= 1, usually with BOS in front. Replaces what `generation`
+   (zeroed at first) held. The same prompt, options and model give the same text. */
+EG_CHECKED eg_status eg_generate(eg_generator *generator, const int32_t *prompt, size_t count,
+                                 const eg_generation_options *options, eg_generation *generation,
+                                 eg_error *err);
+
+#endif
