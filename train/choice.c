@@ -1,0 +1,301 @@
+#include "train/choice.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "model/base/memory.h"
+#include "train/measure_text.h"
+
+/* A choice in tokens: ids [count], of which those from `start` (>= 1) on are asked for. All
+   but the last are run. */
+typedef struct encoded {
+    int32_t *ids; /* owned */
+    size_t count;
+    size_t start;
+    bool cut;
+} encoded;
+
+/* Which choices of the result a row of the batch adds to. */
+typedef struct slot {
+    size_t first, count;
+} slot;
+
+typedef struct scorer {
+    eg_evaluator *e;
+    eg_choice_result *result;
+    slot *slots;      /* owned, [max_tokens]: one per row of the batch */
+    int32_t *targets; /* owned, [max_length]: scratch */
+    encoded *choices; /* owned, [most choices of a question] */
+    size_t capacity;
+    eg_text text;     /* scratch */
+    eg_tokens tokens; /* scratch */
+} scorer;
+
+void eg_choice_result_deinit(eg_choice_result *result)
+{
+    eg_free(result->answers);
+    eg_free(result->logp);
+    eg_free(result->targets);
+    *result = (eg_choice_result){0};
+}
+
+eg_mean eg_mean_of(size_t hits, size_t samples)
+{
+    const double p = (double)hits / (double)samples;
+    return (eg_mean){.value = p, .standard_error = sqrt(p * (1.0 - p) / ((double)samples - 1.0))};
+}
+
+static eg_status encode_whole(scorer *s, const eg_question *question, size_t choice, encoded *out,
+                              eg_error *err)
+{
+    eg_text_clear(&s->text);
+    EG_TRY(eg_text_add_string(&s->text, question->context, err));
+    EG_TRY(eg_text_add_string(&s->text, question->continuations[choice], err));
+    EG_TRY(eg_tokenizer_encode(s->e->tokenizer, eg_text_string(&s->text), s->text.length,
+                               &s->tokens, err));
+    out->count = s->tokens.count + 1;
+    EG_TRY(eg_alloc(&out->ids, out->count, sizeof *out->ids, err));
+    out->ids[0] = eg_tokenizer_bos(s->e->tokenizer);
+    if (s->tokens.count > 0) {
+        memcpy(out->ids + 1, s->tokens.ids, s->tokens.count * sizeof *out->ids);
+    }
+    return EG_OK;
+}
+
+/* Keep the last tokens that fit: max_length are run and one more is asked for. At most
+   max_length are asked for, so start stays >= 1. */
+static void cut_front(encoded *choice, size_t max_length)
+{
+    const size_t limit = max_length + 1;
+    choice->cut = choice->count > limit;
+    if (choice->cut) {
+        const size_t drop = choice->count - limit;
+        memmove(choice->ids, choice->ids + drop, limit * sizeof *choice->ids);
+        choice->count = limit;
+        choice->start -= drop;
+    }
+}
+
+static eg_status encode_choice(scorer *s, const eg_question *question, size_t choice,
+                               size_t context_tokens, eg_error *err)
+{
+    encoded *out = &s->choices[choice];
+    EG_TRY(encode_whole(s, question, choice, out, err));
+    out->start = context_tokens + 1;
+    if (question->continuations[choice][0] == '\0' || out->start >= out->count) {
+        return eg_fail(err, EG_INPUT,
+                       "row %zu: choice %zu adds no token to its context; expected a choice that "
+                       "is not empty, found \"%s\"",
+                       question->row, choice, question->continuations[choice]);
+    }
+    const size_t asked = out->count - out->start;
+    if (asked > s->e->max_length) {
+        return eg_fail(err, EG_INPUT, "row %zu: choice %zu has %zu tokens, the context only %zu",
+                       question->row, choice, asked, s->e->max_length);
+    }
+    cut_front(out, s->e->max_length);
+    return EG_OK;
+}
+
+static void release_choices(scorer *s)
+{
+    for (size_t i = 0; i < s->capacity; i++) {
+        eg_free(s->choices[i].ids);
+        s->choices[i] = (encoded){0};
+    }
+}
+
+static eg_status encode_question(scorer *s, const eg_question *question, eg_error *err)
+{
+    release_choices(s);
+    const size_t trimmed = eg_trimmed_length(question->context, strlen(question->context));
+    EG_TRY(eg_tokenizer_encode(s->e->tokenizer, question->context, trimmed, &s->tokens, err));
+    const size_t context_tokens = s->tokens.count;
+    for (size_t i = 0; i < question->count; i++) {
+        EG_TRY(encode_choice(s, question, i, context_tokens, err));
+    }
+    return EG_OK;
+}
+
+/* The tokens to run once for all choices: those all begin with, but for the last common one,
+   which each choice runs itself because what follows it differs. */
+static size_t shared_prefix(const encoded *choices, size_t count)
+{
+    size_t common = choices[0].count - 1;
+    for (size_t i = 1; i < count; i++) {
+        const size_t limit = choices[i].count - 1 < common ? choices[i].count - 1 : common;
+        size_t equal = 0;
+        while (equal < limit && choices[i].ids[equal] == choices[0].ids[equal]) {
+            equal++;
+        }
+        common = choices[i].start == choices[0].start ? equal : 0;
+    }
+    return common > 0 ? common - 1 : 0;
+}
+
+static eg_status flush(scorer *s, eg_error *err)
+{
+    EG_TRY(eg_evaluator_run(s->e, err));
+    for (size_t row = 0; row < s->e->row_count; row++) {
+        const eg_score score = eg_evaluator_row_score(s->e, row);
+        for (size_t i = 0; i < s->slots[row].count; i++) {
+            s->result->logp[s->slots[row].first + i] -= score.nll;
+            s->result->targets[s->slots[row].first + i] += score.targets;
+        }
+    }
+    eg_evaluator_clear(s->e);
+    return EG_OK;
+}
+
+static eg_status make_room(scorer *s, size_t tokens, eg_error *err)
+{
+    return s->e->tokens + tokens > s->e->max_tokens ? flush(s, err) : EG_OK;
+}
+
+/* Add a row that runs tokens from..to of a choice after `from` tokens of row prefix_row. */
+static eg_status add_row(scorer *s, size_t data_row, const encoded *choice, size_t from, size_t to,
+                         size_t prefix_row, slot where, eg_error *err)
+{
+    EG_TRY(make_room(s, to - from, err));
+    for (size_t i = from; i < to; i++) {
+        s->targets[i - from] = i + 1 >= choice->start ? choice->ids[i + 1] : EG_IGNORE;
+    }
+    const eg_sequence sequence = {choice->ids + from, s->targets, to - from};
+    s->slots[s->e->row_count] = where;
+    eg_evaluator_add(s->e, data_row, &sequence, prefix_row, from);
+    return EG_OK;
+}
+
+static eg_status add_rows(scorer *s, const eg_question *question, eg_choice_rows rows, size_t first,
+                          eg_error *err)
+{
+    size_t prefix = rows == EG_CHOICE_SHARED ? shared_prefix(s->choices, question->count) : 0;
+    size_t need = prefix;
+    for (size_t i = 0; i < question->count; i++) {
+        need += s->choices[i].count - 1 - prefix;
+    }
+    if (need > s->e->max_tokens) {
+        prefix = 0; /* too large for one batch: each choice by itself */
+    }
+    if (prefix > 0) {
+        EG_TRY(make_room(s, need, err));
+    }
+    const size_t prefix_row = s->e->row_count;
+    if (prefix > 0) {
+        const slot all = {first, question->count};
+        EG_TRY(add_row(s, question->row, &s->choices[0], 0, prefix, 0, all, err));
+    }
+    for (size_t i = 0; i < question->count; i++) {
+        const encoded *choice = &s->choices[i];
+        const slot one = {first + i, 1};
+        EG_TRY(add_row(s, question->row, choice, prefix, choice->count - 1, prefix_row, one, err));
+    }
+    return EG_OK;
+}
+
+/* Room in the result for a question's choices and its answer. */
+static eg_status reserve(eg_choice_result *result, const eg_question *question, eg_error *err)
+{
+    const size_t need = result->choices + question->count;
+    EG_TRY(eg_grow(&result->logp, &result->logp_capacity, need, sizeof *result->logp, err));
+    EG_TRY(
+        eg_grow(&result->targets, &result->targets_capacity, need, sizeof *result->targets, err));
+    EG_TRY(eg_grow(&result->answers, &result->capacity, result->count + 1, sizeof *result->answers,
+                   err));
+    for (size_t i = result->choices; i < need; i++) {
+        result->logp[i] = 0.0;
+        result->targets[i] = 0;
+    }
+    return EG_OK;
+}
+
+static eg_status add_question(scorer *s, const eg_question *question, eg_choice_rows rows,
+                              eg_error *err)
+{
+    eg_choice_result *result = s->result;
+    EG_TRY(encode_question(s, question, err));
+    EG_TRY(reserve(result, question, err));
+    eg_answer *answer = &result->answers[result->count++];
+    *answer = (eg_answer){
+        .row = question->row,
+        .first = result->choices,
+        .count = question->count,
+        .gold = question->gold,
+    };
+    result->choices += question->count;
+    for (size_t i = 0; i < question->count; i++) {
+        answer->overlong |= s->choices[i].cut;
+    }
+    return add_rows(s, question, rows, answer->first, err);
+}
+
+/* The choice of the largest logp / length, the first of equal ones. */
+static size_t pick(const double *logp, const double *lengths, size_t count)
+{
+    size_t best = 0;
+    for (size_t i = 1; i < count; i++) {
+        if (logp[i] / lengths[i] > logp[best] / lengths[best]) {
+            best = i;
+        }
+    }
+    return best;
+}
+
+static void decide(eg_answer *answer, const double *logp, const eg_question *question,
+                   double *lengths)
+{
+    for (size_t i = 0; i < question->count; i++) {
+        lengths[i] = 1.0;
+    }
+    answer->picked = pick(logp, lengths, question->count);
+    for (size_t i = 0; i < question->count; i++) {
+        const char *text = question->continuations[i];
+        lengths[i] = (double)eg_count_characters(text, strlen(text));
+    }
+    answer->picked_chars = pick(logp, lengths, question->count);
+    for (size_t i = 0; i < question->count; i++) {
+        lengths[i] = (double)strlen(question->continuations[i]);
+    }
+    answer->picked_bytes = pick(logp, lengths, question->count);
+}
+
+static eg_status score(scorer *s, const eg_question *questions, size_t count, eg_choice_rows rows,
+                       eg_error *err)
+{
+    const size_t before = s->result->count;
+    EG_TRY(eg_alloc(&s->slots, s->e->max_tokens, sizeof *s->slots, err));
+    EG_TRY(eg_alloc(&s->targets, s->e->max_length, sizeof *s->targets, err));
+    eg_evaluator_clear(s->e);
+    for (size_t i = 0; i < count; i++) {
+        EG_TRY(add_question(s, &questions[i], rows, err));
+    }
+    EG_TRY(flush(s, err));
+    double *lengths = NULL;
+    EG_TRY(eg_alloc(&lengths, s->capacity, sizeof *lengths, err));
+    for (size_t i = 0; i < count; i++) {
+        eg_answer *answer = &s->result->answers[before + i];
+        decide(answer, s->result->logp + answer->first, &questions[i], lengths);
+    }
+    eg_free(lengths);
+    return EG_OK;
+}
+
+eg_status eg_choice_score(eg_evaluator *e, const eg_question *questions, size_t count,
+                          eg_choice_rows rows, eg_choice_result *result, eg_error *err)
+{
+    scorer s = {.e = e, .result = result};
+    for (size_t i = 0; i < count; i++) {
+        s.capacity = questions[i].count > s.capacity ? questions[i].count : s.capacity;
+    }
+    eg_status status = eg_alloc(&s.choices, s.capacity, sizeof *s.choices, err);
+    if (status == EG_OK) {
+        status = score(&s, questions, count, rows, err);
+        release_choices(&s);
+    }
+    eg_free(s.choices);
+    eg_free(s.slots);
+    eg_free(s.targets);
+    eg_text_deinit(&s.text);
+    eg_tokens_deinit(&s.tokens);
+    return status;
+}
