@@ -1,4 +1,4 @@
-#include "model/stream.h"
+#include "model/text_stream.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -30,7 +30,7 @@ static size_t sequence_length(int lead)
 }
 
 /* How many byte pieces at the end are the beginning of a character that needs more. */
-static size_t incomplete(const eg_stream *stream)
+static size_t incomplete(const eg_text_stream *stream)
 {
     for (size_t back = 1; back <= 3 && back <= stream->count; back++) {
         const int byte = byte_of(stream->tokenizer, stream->ids[stream->count - back]);
@@ -46,17 +46,17 @@ static size_t incomplete(const eg_stream *stream)
 
 /* The text of the ids without the last `held`. Bytes before them decode the same either way:
    a character is complete or not by its own bytes. */
-static eg_status decode(eg_stream *stream, size_t held, eg_error *err)
+static eg_status decode(eg_text_stream *stream, size_t held, eg_error *err)
 {
     eg_text_clear(&stream->text);
     return eg_tokenizer_decode(stream->tokenizer, stream->ids, stream->count - held, &stream->text,
                                err);
 }
 
-eg_status eg_stream_init(eg_stream *stream, const eg_tokenizer *tokenizer, const int32_t *prompt,
-                         size_t count, eg_error *err)
+eg_status eg_text_stream_init(eg_text_stream *stream, const eg_tokenizer *tokenizer,
+                              const int32_t *prompt, size_t count, eg_error *err)
 {
-    *stream = (eg_stream){.tokenizer = tokenizer};
+    *stream = (eg_text_stream){.tokenizer = tokenizer};
     eg_status status = eg_grow(&stream->ids, &stream->capacity, count + 1, sizeof *prompt, err);
     if (status == EG_OK) {
         if (count > 0) {
@@ -66,22 +66,22 @@ eg_status eg_stream_init(eg_stream *stream, const eg_tokenizer *tokenizer, const
         status = decode(stream, 0, err);
     }
     if (status != EG_OK) {
-        eg_stream_deinit(stream);
+        eg_text_stream_deinit(stream);
         return status;
     }
     stream->given = stream->text.length;
     return EG_OK;
 }
 
-void eg_stream_deinit(eg_stream *stream)
+void eg_text_stream_deinit(eg_text_stream *stream)
 {
     eg_free(stream->ids);
     eg_text_deinit(&stream->text);
-    *stream = (eg_stream){0};
+    *stream = (eg_text_stream){0};
 }
 
 /* Hand out the decoded text from `given` on. */
-static void hand_out(eg_stream *stream, const char **text, size_t *length)
+static void hand_out(eg_text_stream *stream, const char **text, size_t *length)
 {
     const size_t from = stream->given < stream->text.length ? stream->given : stream->text.length;
     *text = eg_text_string(&stream->text) + from;
@@ -89,8 +89,8 @@ static void hand_out(eg_stream *stream, const char **text, size_t *length)
     stream->given = stream->text.length > stream->given ? stream->text.length : stream->given;
 }
 
-eg_status eg_stream_add(eg_stream *stream, int32_t id, const char **text, size_t *length,
-                        eg_error *err)
+eg_status eg_text_stream_add(eg_text_stream *stream, int32_t id, const char **text, size_t *length,
+                             eg_error *err)
 {
     EG_TRY(eg_grow(&stream->ids, &stream->capacity, stream->count + 1, sizeof id, err));
     stream->ids[stream->count++] = id;
@@ -100,7 +100,8 @@ eg_status eg_stream_add(eg_stream *stream, int32_t id, const char **text, size_t
     return EG_OK;
 }
 
-eg_status eg_stream_end(eg_stream *stream, const char **text, size_t *length, eg_error *err)
+eg_status eg_text_stream_end(eg_text_stream *stream, const char **text, size_t *length,
+                             eg_error *err)
 {
     EG_TRY(decode(stream, 0, err));
     hand_out(stream, text, length);
