@@ -14,34 +14,34 @@ typedef struct frame {
     size_t node; /* index */
     size_t last; /* index of its last child, 0: none yet */
     char *key;   /* owned: a key that waits for its value */
-    eg_mark key_mark;
+    eg_yaml_mark key_mark;
 } frame;
 
 typedef struct builder {
     eg_yaml *doc;
-    const eg_source *source;
-    eg_problems *problems;
+    const eg_yaml_source *source;
+    eg_yaml_problems *problems;
     frame frames[MAX_DEPTH];
     size_t depth;
     size_t documents;
     bool stopped; /* a problem after which nothing more is read */
 } builder;
 
-static eg_mark event_mark(const yaml_event_t *event)
+static eg_yaml_mark event_mark(const yaml_event_t *event)
 {
     const yaml_mark_t *start = &event->start_mark;
     const yaml_mark_t *end = &event->end_mark;
-    return (eg_mark){.line = start->line + 1,
-                     .column = start->column + 1,
-                     .width = end->line == start->line && end->column > start->column
-                                  ? end->column - start->column
-                                  : 1};
+    return (eg_yaml_mark){.line = start->line + 1,
+                          .column = start->column + 1,
+                          .width = end->line == start->line && end->column > start->column
+                                       ? end->column - start->column
+                                       : 1};
 }
 
 static void stop(builder *b, const yaml_event_t *event, const char *message)
 {
-    const eg_mark mark = event_mark(event);
-    eg_problems_add(b->problems, b->source, &mark, "%s", message);
+    const eg_yaml_mark mark = event_mark(event);
+    eg_yaml_problem(b->problems, b->source, &mark, "%s", message);
     b->stopped = true;
 }
 
@@ -75,7 +75,7 @@ static eg_status take_key(builder *b, frame *top, const yaml_event_t *event, eg_
     } else if (strlen(text) != event->data.scalar.length || *text == '\0') {
         stop(b, event, "a key must be text");
     } else if (!key_is_new(b, top, text, &first)) {
-        eg_problems_add(b->problems, b->source, &top->key_mark,
+        eg_yaml_problem(b->problems, b->source, &top->key_mark,
                         "%s: given twice, first in line %zu; keep one", text, first);
     }
     return eg_copy_string(&top->key, text, err);
@@ -188,7 +188,7 @@ static eg_status take_event(builder *b, const yaml_event_t *event, eg_error *err
 }
 
 /* Whether a tab stands in the indentation of a line: the usual cause of a puzzling message. */
-static bool tab_indents(const eg_source *source, size_t line)
+static bool tab_indents(const eg_yaml_source *source, size_t line)
 {
     const char *at = source->text;
     const char *const end = source->text + source->length;
@@ -205,20 +205,20 @@ static bool tab_indents(const eg_source *source, size_t line)
 static void add_syntax_problem(const builder *b, const yaml_parser_t *parser)
 {
     const bool placed = parser->error != YAML_READER_ERROR;
-    eg_mark mark = {.line = placed ? parser->problem_mark.line + 1 : 0,
-                    .column = placed ? parser->problem_mark.column + 1 : 0,
-                    .width = 1};
+    eg_yaml_mark mark = {.line = placed ? parser->problem_mark.line + 1 : 0,
+                         .column = placed ? parser->problem_mark.column + 1 : 0,
+                         .width = 1};
     const char *problem = parser->problem != NULL ? parser->problem : "cannot be read";
     if (placed && tab_indents(b->source, mark.line)) {
-        eg_problems_add(b->problems, b->source, &mark, "a tab in the indentation; use spaces");
+        eg_yaml_problem(b->problems, b->source, &mark, "a tab in the indentation; use spaces");
     } else if (!placed) {
-        eg_problems_add(b->problems, b->source, NULL, "not UTF-8 text: %s at byte %zu", problem,
+        eg_yaml_problem(b->problems, b->source, NULL, "not UTF-8 text: %s at byte %zu", problem,
                         parser->problem_offset);
     } else if (parser->context != NULL) {
-        eg_problems_add(b->problems, b->source, &mark, "not valid YAML: %s %s", problem,
+        eg_yaml_problem(b->problems, b->source, &mark, "not valid YAML: %s %s", problem,
                         parser->context);
     } else {
-        eg_problems_add(b->problems, b->source, &mark, "not valid YAML: %s", problem);
+        eg_yaml_problem(b->problems, b->source, &mark, "not valid YAML: %s", problem);
     }
 }
 
@@ -242,7 +242,8 @@ static eg_status read_events(builder *b, yaml_parser_t *parser, eg_error *err)
     return EG_OK;
 }
 
-eg_status eg_yaml_parse(eg_yaml *doc, const eg_source *source, eg_problems *problems, eg_error *err)
+eg_status eg_yaml_parse(eg_yaml *doc, const eg_yaml_source *source, eg_yaml_problems *problems,
+                        eg_error *err)
 {
     *doc = (eg_yaml){0};
     builder b = {.doc = doc, .source = source, .problems = problems};

@@ -21,7 +21,7 @@
 #include <stddef.h>
 
 #include "model/base/text.h"
-#include "recipes/problems.h"
+#include "recipes/yaml_problems.h"
 
 typedef enum eg_yaml_kind { EG_YAML_SCALAR, EG_YAML_SEQUENCE, EG_YAML_MAPPING } eg_yaml_kind;
 
@@ -32,8 +32,8 @@ typedef struct eg_yaml_node {
     bool quoted;  /* a scalar in quotes or in block form */
     size_t count; /* children */
     size_t next;  /* index of the next sibling, 0 for the last */
-    eg_mark key_mark;
-    eg_mark mark; /* of the value */
+    eg_yaml_mark key_mark;
+    eg_yaml_mark mark; /* of the value */
 } eg_yaml_node;
 
 typedef struct eg_yaml {
@@ -45,11 +45,11 @@ typedef struct eg_yaml {
 /* Parse source->text. A syntax error, a refused construct and each repeated key is added to
    problems; after a syntax error the tree is empty. Only a failed allocation fails.
    Release with eg_yaml_deinit. */
-EG_CHECKED eg_status eg_yaml_parse(eg_yaml *doc, const eg_source *source, eg_problems *problems,
-                                   eg_error *err);
+EG_CHECKED eg_status eg_yaml_parse(eg_yaml *doc, const eg_yaml_source *source,
+                                   eg_yaml_problems *problems, eg_error *err);
 void eg_yaml_deinit(eg_yaml *doc);
 
-/* Read a YAML file into text (for the caller's eg_source), within the size limit. */
+/* Read a YAML file into text (for the caller's eg_yaml_source), within the size limit. */
 EG_CHECKED eg_status eg_yaml_read(eg_text *text, const char *path, eg_error *err);
 
 /* The first child of a node, 0 when it has none; the child with that key, 0 when there is none. */

@@ -10,10 +10,10 @@ static eg_yaml parse(const char *text)
 {
     eg_yaml doc;
     eg_error err = {0};
-    eg_problems problems = {0};
-    const eg_source source = {"t.yaml", text, strlen(text)};
+    eg_yaml_problems problems = {0};
+    const eg_yaml_source source = {"t.yaml", text, strlen(text), false};
     CHECK_OK(eg_yaml_parse(&doc, &source, &problems, &err), err);
-    CHECK_OK(eg_problems_report(&problems, EG_USAGE, &err), err);
+    CHECK_OK(eg_yaml_problems_report(&problems, EG_USAGE, &err), err);
     return doc;
 }
 
@@ -21,8 +21,8 @@ static void check_problem(const char *text, const char *message)
 {
     eg_yaml doc;
     eg_error err = {0};
-    eg_problems problems = {0};
-    const eg_source source = {"t.yaml", text, strlen(text)};
+    eg_yaml_problems problems = {0};
+    const eg_yaml_source source = {"t.yaml", text, strlen(text), false};
     CHECK_OK(eg_yaml_parse(&doc, &source, &problems, &err), err);
     ck_assert_uint_ge(problems.count, 1);
     ck_assert_msg(strstr(problems.text, message) != NULL, "%s: message lacks \"%s\": %s", text,
@@ -237,16 +237,16 @@ END_TEST
 
 START_TEST(test_problems_overflow_is_counted)
 {
-    eg_problems problems = {0};
+    eg_yaml_problems problems = {0};
     eg_error err = {0};
-    const eg_source source = {"t.yaml", "key: 1\n", 7};
-    const eg_mark mark = {1, 1, 3};
+    const eg_yaml_source source = {"t.yaml", "key: 1\n", 7, false};
+    const eg_yaml_mark mark = {1, 1, 3};
     for (int i = 0; i < 400; i++) {
-        eg_problems_add(&problems, &source, &mark, "problem %d", i);
+        eg_yaml_problem(&problems, &source, &mark, "problem %d", i);
     }
     ck_assert_uint_eq(problems.count, 400);
-    CHECK_FAILS(eg_problems_report(&problems, EG_USAGE, &err), EG_USAGE, "problem 5\n", err);
-    CHECK_FAILS(eg_problems_report(&problems, EG_USAGE, &err), EG_USAGE, " more", err);
+    CHECK_FAILS(eg_yaml_problems_report(&problems, EG_USAGE, &err), EG_USAGE, "problem 5\n", err);
+    CHECK_FAILS(eg_yaml_problems_report(&problems, EG_USAGE, &err), EG_USAGE, " more", err);
 }
 END_TEST
 

@@ -1,4 +1,4 @@
-#include "recipes/problems.h"
+#include "recipes/yaml_problems.h"
 
 #include <stdarg.h>
 #include <stdbool.h>
@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* One line of a source, without its end. */
-static const char *source_line(const eg_source *source, size_t number, size_t *length)
+static const char *source_line(const eg_yaml_source *source, size_t number, size_t *length)
 {
     const char *line = source->text;
     const char *const end = source->text + source->length;
@@ -46,8 +46,8 @@ static bool append_repeated(char *text, size_t size, size_t *length, char c, siz
 
 /* The source line and, under it, ^~~~ from the mark on. Long lines are left out: they would
    bury the message. */
-static void append_excerpt(char *text, size_t size, size_t *length, const eg_source *source,
-                           const eg_mark *mark)
+static void append_excerpt(char *text, size_t size, size_t *length, const eg_yaml_source *source,
+                           const eg_yaml_mark *mark)
 {
     enum { LONGEST = 160 };
     size_t bytes = 0;
@@ -71,12 +71,12 @@ static void append_excerpt(char *text, size_t size, size_t *length, const eg_sou
     }
 }
 
-void eg_problems_add(eg_problems *problems, const eg_source *source, const eg_mark *mark,
-                     const char *format, ...)
+void eg_yaml_problem(eg_yaml_problems *problems, const eg_yaml_source *source,
+                     const eg_yaml_mark *mark, const char *format, ...)
 {
     char message[2048];
     size_t length = 0;
-    const bool placed = mark != NULL && mark->line > 0 && source->text != NULL;
+    const bool placed = mark != NULL && mark->line > 0 && source->text != NULL && !source->single;
     const int head = placed ? snprintf(message, sizeof message, "%.512s:%zu:%zu: ", source->name,
                                        mark->line, mark->column)
                             : snprintf(message, sizeof message, "%.512s: ", source->name);
@@ -105,7 +105,7 @@ void eg_problems_add(eg_problems *problems, const eg_source *source, const eg_ma
     problems->shown++;
 }
 
-eg_status eg_problems_report(const eg_problems *problems, eg_status status, eg_error *err)
+eg_status eg_yaml_problems_report(const eg_yaml_problems *problems, eg_status status, eg_error *err)
 {
     if (problems->count == 0) {
         return EG_OK;
