@@ -1,0 +1,465 @@
+/*
+ * Every kernel against its plain reference on odd sizes, and every backward kernel against
+ * finite differences of its forward in f64.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "model/base/threads.h"
+#include "model/kernels/attention.h"
+#include "model/kernels/cross_entropy.h"
+#include "model/kernels/dropout.h"
+#include "model/kernels/gemm.h"
+#include "model/kernels/math.h"
+#include "model/kernels/rms_norm.h"
+#include "model/kernels/rope.h"
+#include "model/kernels/row_scale.h"
+#include "model/kernels/swiglu.h"
+#include "model/matrix.h"
+#include "tests/numbers.h"
+#include "tests/suite.h"
+
+START_TEST(exp_is_within_two_units_in_the_last_place)
+{
+    double worst = 0.0;
+    for (double x = -87.0; x < 88.0; x += 0.00137) {
+        const float f = (float)x;
+        const double exact = exp((double)f);
+        worst = fmax(worst, fabs(eg_exp(f) - exact) / exact);
+    }
+    ck_assert_double_lt(worst, 2 * 1.1920929e-7);
+    ck_assert_float_eq(eg_exp(-1000.0f), 0.0f);
+    ck_assert_float_eq(eg_exp(-INFINITY), 0.0f);
+    ck_assert_float_eq(eg_exp(0.0f), 1.0f);
+    ck_assert(isfinite(eg_exp(1000.0f)));
+}
+END_TEST
+
+START_TEST(gemm_equals_its_reference)
+{
+    const size_t sizes[] = {1, 2, 7, 16, 33};
+    for (size_t i = 0; i < 5 * 5 * 5 * 4; i++) {
+        const size_t m = sizes[i % 5], n = sizes[i / 5 % 5], k = sizes[i / 25 % 5];
+        const eg_gemm_shape shape = {i / 125 % 2, i / 250 % 2, m, n, k};
+        const size_t lda = (shape.transpose_a ? m : k) + 3;
+        const size_t ldb = (shape.transpose_b ? k : n) + 1;
+        float *a = random_floats(1, (m + k) * (lda + 1), 1.0);
+        float *b = random_floats(2, (n + k) * (ldb + 1), 1.0);
+        float *c = random_floats(3, m * (n + 2), 1.0);
+        float *expected = random_floats(3, m * (n + 2), 1.0);
+        eg_gemm(shape, 0.5f, a, lda, b, ldb, 1.0f, c, n + 2);
+        eg_gemm_reference(shape, 0.5f, a, lda, b, ldb, 1.0f, expected, n + 2);
+        ck_assert_double_lt(relative_distance(c, expected, m * (n + 2)), 1e-6);
+        free(a);
+        free(b);
+        free(c);
+        free(expected);
+    }
+}
+END_TEST
+
+/* A matrix in each type gives the products of its widened values, wherever blocks end. */
+START_TEST(matrix_products_in_every_type)
+{
+    const eg_dtype types[] = {EG_F32, EG_F16, EG_BF16};
+    const size_t rows = 1031, columns = 1029, n = 3; /* more than one block to widen */
+    eg_error err = {0};
+    for (size_t i = 0; i < 6; i++) {
+        const eg_dtype type = types[i % 3];
+        const size_t shift = i < 3 ? 0 : 1; /* an odd address: the matrix must copy */
+        float *values = random_floats(4, rows * columns, 1.0);
+        unsigned char *stored = malloc(rows * columns * eg_dtype_size(type) + 1);
+        eg_narrow(stored + shift, values, type, rows * columns);
+        eg_widen(values, stored + shift, type, rows * columns);
+        eg_matrix w;
+        CHECK_OK(eg_matrix_init(&w, stored + shift, type, rows, columns, &err), err);
+        ck_assert_int_eq(w.owned != NULL, shift == 1);
+        float *scratch = zero_floats(eg_matrix_scratch(&w));
+        float *x = random_floats(5, n * columns, 1.0);
+        float *dy = random_floats(6, n * rows, 1.0);
+        float *y = zero_floats(n * rows), *y_expected = zero_floats(n * rows);
+        float *dx = random_floats(7, n * columns, 1.0);
+        float *dx_expected = random_floats(7, n * columns, 1.0);
+        eg_matrix_forward(&w, x, n, y, false, scratch);
+        eg_gemm_reference((eg_gemm_shape){false, true, n, rows, columns}, 1.0f, x, columns, values,
+                          columns, 0.0f, y_expected, rows);
+        eg_matrix_backward(&w, dy, n, dx, true, scratch);
+        eg_gemm_reference((eg_gemm_shape){false, false, n, columns, rows}, 1.0f, dy, rows, values,
+                          columns, 1.0f, dx_expected, columns);
+        ck_assert_double_lt(relative_distance(y, y_expected, n * rows), 1e-6);
+        ck_assert_double_lt(relative_distance(dx, dx_expected, n * columns), 1e-6);
+        eg_matrix_deinit(&w);
+        free(values);
+        free(stored);
+        free(scratch);
+        free(x);
+        free(dy);
+        free(y);
+        free(y_expected);
+        free(dx);
+        free(dx_expected);
+    }
+}
+END_TEST
+
+/* ⟨swiglu(x + h · direction), weight⟩ in f64. */
+static double swiglu_side(const float *x, const float *direction, double h, const float *weight,
+                          size_t n, size_t width)
+{
+    double sum = 0.0;
+    for (size_t i = 0; i < n * width; i++) {
+        const size_t gate_at = 2 * (i / width) * width + i % width;
+        const double gate = x[gate_at] + h * direction[gate_at];
+        const double up = x[gate_at + width] + h * direction[gate_at + width];
+        sum += gate / (1.0 + exp(-gate)) * up * weight[i];
+    }
+    return sum;
+}
+
+START_TEST(swiglu_and_its_gradient)
+{
+    const size_t widths[] = {1, 5, 16, 43};
+    const double h = 1e-5;
+    for (size_t i = 0; i < 4; i++) {
+        const size_t n = 3, width = widths[i];
+        float *x = random_floats(10, 2 * n * width, 2.0);
+        float *direction = random_floats(11, 2 * n * width, 1.0);
+        float *dout = random_floats(12, n * width, 1.0);
+        float *out = zero_floats(n * width), *dx = zero_floats(2 * n * width);
+        eg_swiglu(x, n, width, out);
+        ck_assert_double_eq_tol(inner_product(out, dout, n * width),
+                                swiglu_side(x, direction, 0.0, dout, n, width), 2e-5);
+        eg_swiglu_backward(x, dout, n, width, dx);
+        const double slope = (swiglu_side(x, direction, h, dout, n, width) -
+                              swiglu_side(x, direction, -h, dout, n, width)) /
+                             (2.0 * h);
+        ck_assert_double_eq_tol(inner_product(dx, direction, 2 * n * width), slope,
+                                1e-5 * (1.0 + fabs(slope)));
+        free(x);
+        free(direction);
+        free(dout);
+        free(out);
+        free(dx);
+    }
+}
+END_TEST
+
+static void norm_reference(const float *x, const float *w, size_t dim, double eps, double *y)
+{
+    double squares = 0.0;
+    for (size_t i = 0; i < dim; i++) {
+        squares += (double)x[i] * x[i];
+    }
+    for (size_t i = 0; i < dim; i++) {
+        y[i] = x[i] / sqrt(squares / (double)dim + eps) * w[i];
+    }
+}
+
+START_TEST(rms_norm_and_its_gradient)
+{
+    const size_t dims[] = {1, 8, 37, 130};
+    for (size_t d = 0; d < 4; d++) {
+        const size_t n = 4, dim = dims[d];
+        float *x = random_floats(20, n * dim, 1.0), *w = random_floats(21, dim, 1.0);
+        float *dy = random_floats(22, n * dim, 1.0), *direction = random_floats(23, n * dim, 1.0);
+        float *y = zero_floats(n * dim), *dx = zero_floats(n * dim);
+        double *sides = malloc(2 * dim * sizeof *sides);
+        eg_rms_norm(x, w, n, dim, 1e-6, y);
+        eg_rms_norm_backward(x, w, dy, n, dim, 1e-6, dx);
+        for (size_t t = 0; t < n; t++) {
+            double slope = 0.0;
+            norm_reference(x + t * dim, w, dim, 1e-6, sides);
+            for (size_t i = 0; i < dim; i++) {
+                ck_assert_double_eq_tol(y[t * dim + i], sides[i], 1e-5);
+            }
+            float *row = x + t * dim;
+            for (size_t i = 0; i < dim; i++) {
+                row[i] += 0.001f * direction[t * dim + i];
+            }
+            norm_reference(row, w, dim, 1e-6, sides);
+            for (size_t i = 0; i < dim; i++) {
+                row[i] -= 0.002f * direction[t * dim + i];
+            }
+            norm_reference(row, w, dim, 1e-6, sides + dim);
+            for (size_t i = 0; i < dim; i++) {
+                slope += (sides[i] - sides[dim + i]) / 0.002 * dy[t * dim + i];
+            }
+            ck_assert_double_eq_tol(inner_product(dx + t * dim, direction + t * dim, dim), slope,
+                                    5e-3 * (1.0 + fabs(slope)));
+        }
+        free(x);
+        free(w);
+        free(dy);
+        free(direction);
+        free(y);
+        free(dx);
+        free(sides);
+    }
+}
+END_TEST
+
+/* A rotation keeps lengths and its backward is its inverse; with a norm, the gradient is the
+   difference quotient's. */
+START_TEST(rope_and_its_gradient)
+{
+    const size_t n = 5, heads = 3, dim = 6, stride = heads * dim + 4;
+    const int32_t positions[] = {0, 1, 7, 2, 63};
+    float *cosines = zero_floats(64 * dim / 2), *sines = zero_floats(64 * dim / 2);
+    eg_rope_table(cosines, sines, 64, dim, 10000.0);
+    const eg_rope rope = {dim, 1e-6, cosines, sines, positions};
+    float *in = random_floats(30, n * stride, 1.0), *out = zero_floats(n * heads * dim);
+    eg_rope_forward(&rope, NULL, heads, n, in, stride, out, heads * dim);
+    ck_assert_float_eq_tol(out[heads * dim], in[stride] * cosf(1.0f) - in[stride + 3] * sinf(1.0f),
+                           1e-6f);
+    eg_rope_backward(&rope, NULL, heads, n, NULL, 0, out, heads * dim);
+    for (size_t t = 0; t < n; t++) {
+        ck_assert_double_lt(relative_distance(out + t * heads * dim, in + t * stride, heads * dim),
+                            1e-6);
+    }
+    float *norm = random_floats(31, dim, 1.0), *direction = random_floats(32, n * stride, 1.0);
+    float *weight = random_floats(33, n * heads * dim, 1.0);
+    double sides[2];
+    for (int side = 0; side < 2; side++) {
+        float *moved = malloc(n * stride * sizeof *moved);
+        for (size_t i = 0; i < n * stride; i++) {
+            moved[i] = in[i] + (side == 0 ? 1e-3f : -1e-3f) * direction[i];
+        }
+        eg_rope_forward(&rope, norm, heads, n, moved, stride, out, heads * dim);
+        sides[side] = inner_product(out, weight, n * heads * dim);
+        free(moved);
+    }
+    float *d = zero_floats(n * stride);
+    for (size_t t = 0; t < n; t++) {
+        memcpy(d + t * stride, weight + t * heads * dim, heads * dim * sizeof *d);
+    }
+    eg_rope_backward(&rope, norm, heads, n, in, stride, d, stride);
+    const double slope = (sides[0] - sides[1]) / 2e-3;
+    ck_assert_double_eq_tol(inner_product(d, direction, n * stride), slope,
+                            2e-3 * (1.0 + fabs(slope)));
+    free(cosines);
+    free(sines);
+    free(in);
+    free(out);
+    free(norm);
+    free(direction);
+    free(weight);
+    free(d);
+}
+END_TEST
+
+/* Rows, heads and prefixes of every kind: lengths around the block size, grouped queries. */
+typedef struct attention_case {
+    size_t heads, kv_heads, head_dim, lengths[3], prefix;
+} attention_case;
+
+static const attention_case attention_cases[] = {
+    {1, 1, 2, {1, 1, 1}, 0},    {4, 2, 8, {5, 1, 70}, 0},   {3, 1, 6, {64, 65, 63}, 0},
+    {6, 3, 16, {130, 2, 9}, 0}, {4, 4, 8, {20, 7, 66}, 20}, {2, 1, 4, {129, 3, 64}, 129}};
+
+static size_t fill_spans(const attention_case *c, eg_span *spans)
+{
+    size_t start = 0;
+    for (size_t r = 0; r < 3; r++) {
+        spans[r] = (eg_span){.query_start = start, .key_start = start, .length = c->lengths[r]};
+        if (r > 0) {
+            spans[r].prefix_length = c->prefix;
+        }
+        start += c->lengths[r];
+    }
+    return start;
+}
+
+START_TEST(attention_equals_its_reference)
+{
+    for (size_t i = 0; i < sizeof attention_cases / sizeof attention_cases[0]; i++) {
+        const attention_case *c = &attention_cases[i];
+        eg_span spans[3];
+        const size_t t = fill_spans(c, spans);
+        const size_t width = c->heads * c->head_dim, kv = c->kv_heads * c->head_dim;
+        float *q = random_floats(40, t * width, 1.5), *k = random_floats(41, t * kv, 1.5);
+        float *v = random_floats(42, t * (kv + 3), 1.0);
+        float *out = zero_floats(t * width), *expected = zero_floats(t * width);
+        float *lse = zero_floats(t * c->heads), *lse_expected = zero_floats(t * c->heads);
+        float *scratch = zero_floats(eg_threads_count() * eg_attention_scratch(t));
+        const eg_attention a = {c->heads, c->kv_heads, c->head_dim, q,     k, v,
+                                width,    kv,          kv + 3,      spans, 3, t};
+        eg_attention_forward(&a, out, lse, scratch, t);
+        eg_attention_forward_reference(&a, expected, lse_expected);
+        ck_assert_double_lt(relative_distance(out, expected, t * width), 2e-6);
+        ck_assert_double_lt(relative_distance(lse, lse_expected, t * c->heads), 2e-6);
+        if (c->prefix == 0) {
+            float *dout = random_floats(43, t * width, 1.0);
+            const size_t stride = width + 2 * kv;
+            float *d = random_floats(44, t * stride, 1.0), *d_expected = zero_floats(t * stride);
+            const eg_attention_gradient g = {out, lse, dout, d, d + width, d + width + kv, stride};
+            const eg_attention_gradient h = {
+                expected,   lse_expected,       dout,
+                d_expected, d_expected + width, d_expected + width + kv,
+                stride};
+            eg_attention_backward(&a, &g, scratch, t);
+            eg_attention_backward_reference(&a, &h);
+            ck_assert_double_lt(relative_distance(d, d_expected, t * stride), 4e-6);
+            free(dout);
+            free(d);
+            free(d_expected);
+        }
+        free(q);
+        free(k);
+        free(v);
+        free(out);
+        free(expected);
+        free(lse);
+        free(lse_expected);
+        free(scratch);
+    }
+}
+END_TEST
+
+/* The reference's own gradient is the difference quotient's, so both kernels' are. */
+START_TEST(attention_gradient_is_the_difference_quotient)
+{
+    eg_span span = {.length = 6};
+    const size_t t = 6, heads = 2, dim = 4, width = 8, kv = 4, stride = 16;
+    float *x = random_floats(50, t * stride, 1.0), *direction = random_floats(51, t * stride, 1.0);
+    float *dout = random_floats(52, t * width, 1.0), *out = zero_floats(t * width);
+    float *lse = zero_floats(t * heads), *d = zero_floats(t * stride);
+    double sides[2];
+    for (int side = 0; side < 3; side++) { /* up, down, and the middle last */
+        float *moved = malloc(t * stride * sizeof *moved);
+        const float h = side == 0 ? 1e-3f : (side == 1 ? -1e-3f : 0.0f);
+        for (size_t i = 0; i < t * stride; i++) {
+            moved[i] = x[i] + h * direction[i];
+        }
+        const eg_attention a = {
+            heads,  1,     dim, moved, moved + width, moved + width + kv, stride, stride,
+            stride, &span, 1,   t};
+        eg_attention_forward_reference(&a, out, lse);
+        if (side < 2) {
+            sides[side] = inner_product(out, dout, t * width);
+        } else {
+            const eg_attention_gradient g = {out, lse, dout, d, d + width, d + width + kv, stride};
+            eg_attention_backward_reference(&a, &g);
+        }
+        free(moved);
+    }
+    const double slope = (sides[0] - sides[1]) / 2e-3;
+    ck_assert_double_eq_tol(inner_product(d, direction, t * stride), slope,
+                            1e-3 + 1e-3 * fabs(slope));
+    free(x);
+    free(direction);
+    free(dout);
+    free(out);
+    free(lse);
+    free(d);
+}
+END_TEST
+
+static double loss_of(const float *logits, const int32_t *targets, size_t n, size_t vocab,
+                      double scale, double z)
+{
+    double total = 0.0;
+    for (size_t i = 0; i < n; i++) {
+        double sum = 0.0;
+        for (size_t v = 0; v < vocab; v++) {
+            sum += exp((double)logits[i * vocab + v]);
+        }
+        total += log(sum) - logits[i * vocab + (size_t)targets[i]] + z * log(sum) * log(sum);
+    }
+    return scale * total;
+}
+
+START_TEST(cross_entropy_and_its_gradient)
+{
+    const size_t n = 3, vocab = 37;
+    const int32_t targets[] = {0, 36, 11};
+    float *logits = random_floats(60, n * vocab, 3.0), *d = random_floats(60, n * vocab, 3.0);
+    float *direction = random_floats(61, n * vocab, 1.0);
+    double nll[3], lse[3], sides[2];
+    eg_cross_entropy(logits, targets, n, vocab, nll, lse);
+    const double loss = nll[0] + nll[1] + nll[2];
+    ck_assert_double_eq_tol(loss, loss_of(logits, targets, n, vocab, 1.0, 0.0), 1e-5);
+    eg_cross_entropy_backward(d, targets, lse, n, vocab, 0.25f, 0.01f);
+    for (int side = 0; side < 2; side++) {
+        for (size_t i = 0; i < n * vocab; i++) {
+            logits[i] += (side == 0 ? 1e-3f : -2e-3f) * direction[i];
+        }
+        sides[side] = loss_of(logits, targets, n, vocab, 0.25, 0.01);
+    }
+    ck_assert_double_eq_tol(inner_product(d, direction, n * vocab), (sides[0] - sides[1]) / 2e-3,
+                            1e-3);
+    logits[vocab + 5] = NAN;
+    logits[2 * vocab + 5] = INFINITY;
+    eg_cross_entropy(logits, targets, n, vocab, nll, lse);
+    ck_assert(isfinite(nll[0]) && !isfinite(nll[1]) && !isfinite(nll[2]));
+    free(logits);
+    free(d);
+    free(direction);
+}
+END_TEST
+
+START_TEST(dropout_mask_depends_on_places_alone)
+{
+    const size_t n = 64, width = 33;
+    uint64_t rows[64], rows_alone[1] = {7};
+    int32_t positions[64], positions_alone[1] = {5};
+    for (size_t t = 0; t < n; t++) {
+        rows[t] = t / 8;
+        positions[t] = (int32_t)(t % 8);
+    }
+    rows[3] = 7;
+    positions[3] = 5;
+    float *ones = malloc(n * width * sizeof *ones), *out = zero_floats(n * width), alone[33];
+    for (size_t i = 0; i < n * width; i++) {
+        ones[i] = 1.0f;
+    }
+    const eg_dropout_mask mask = {99, 4, 0.25f, rows, positions};
+    const eg_dropout_mask one = {99, 4, 0.25f, rows_alone, positions_alone};
+    const eg_dropout_mask other = {99, 5, 0.25f, rows_alone, positions_alone};
+    eg_dropout_apply(&mask, ones, n, width, out);
+    eg_dropout_apply(&one, ones, 1, width, alone);
+    ck_assert_mem_eq(alone, out + 3 * width, sizeof alone);
+    eg_dropout_apply(&other, ones, 1, width, alone);
+    ck_assert_mem_ne(alone, out + 3 * width, sizeof alone);
+    size_t kept = 0;
+    for (size_t i = 0; i < n * width; i++) {
+        ck_assert(out[i] == 0.0f || out[i] == 1.0f / 0.75f);
+        kept += out[i] != 0.0f;
+    }
+    ck_assert_double_eq_tol((double)kept / (double)(n * width), 0.75, 0.03);
+    free(ones);
+    free(out);
+}
+END_TEST
+
+START_TEST(row_scale_and_its_gradient)
+{
+    const size_t n = 5, rows = 131;
+    float *z = random_floats(70, n * rows, 1.0), *dy = random_floats(71, n * rows, 1.0);
+    float *scale = random_floats(72, rows, 1.0), *norm = random_floats(73, rows, 1.0);
+    float *y = zero_floats(n * rows), *dm = zero_floats(rows);
+    norm[130] = 0.0f;
+    eg_row_scale(z, scale, n, rows, y);
+    eg_row_scale_magnitude(dy, z, norm, n, rows, dm);
+    for (size_t j = 0; j < rows; j++) {
+        double expected = 0.0;
+        for (size_t t = 0; t < n; t++) {
+            ck_assert_float_eq(y[t * rows + j], z[t * rows + j] * scale[j]);
+            expected += (double)dy[t * rows + j] * z[t * rows + j];
+        }
+        expected = norm[j] == 0.0f ? 0.0 : expected / norm[j];
+        ck_assert_double_eq_tol(dm[j], expected, 1e-5 * (1.0 + fabs(expected)));
+    }
+    free(z);
+    free(dy);
+    free(scale);
+    free(norm);
+    free(y);
+    free(dm);
+}
+END_TEST
+
+EG_SUITE_MAIN("model/kernels", exp_is_within_two_units_in_the_last_place, gemm_equals_its_reference,
+              matrix_products_in_every_type, swiglu_and_its_gradient, rms_norm_and_its_gradient,
+              rope_and_its_gradient, attention_equals_its_reference,
+              attention_gradient_is_the_difference_quotient, cross_entropy_and_its_gradient,
+              dropout_mask_depends_on_places_alone, row_scale_and_its_gradient)
