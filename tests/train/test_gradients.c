@@ -1,0 +1,265 @@
+/*
+ * Gradients of whole small models against difference quotients of a plain f64 model, and what
+ * gradients must not depend on: activation policy, packing, splitting, threads.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "model/base/file.h"
+#include "model/base/threads.h"
+#include "peft/adapter.h"
+#include "tests/numbers.h"
+#include "tests/suite.h"
+#include "tests/train/reference_model.h"
+#include "train/step.h"
+
+static const char *const shape =
+    "{\"model_type\":\"openelm\",\"model_dim\":12,\"head_dim\":4,\"num_transformer_layers\":2,"
+    "\"vocab_size\":29,\"max_context_length\":64,\"num_gqa_groups\":2,\"ffn_dim_divisor\":4,"
+    "\"ffn_multipliers\":[0.7,1.4],\"qkv_multipliers\":[0.5,1.0],\"ffn_with_glu\":true,"
+    "\"normalize_qk_projections\":%s,\"share_input_output_layers\":%s}";
+
+static char *all_sites[] = {"qkv_proj",         "out_proj", "proj_1", "proj_2",
+                            "token_embeddings", "lm_head"};
+
+static const eg_row rows[] = {{11, 0, 5, 0, 0}, {3, 5, 1, 0, 0}, {42, 6, 9, 0, 0}};
+static const int32_t ids[] = {1, 4, 28, 7, 7, 9, 1, 2, 3, 4, 5, 6, 20, 21, 22};
+static const int32_t targets[] = {4,          28, EG_IGNORE, 7, EG_IGNORE, 12, EG_IGNORE, 3,
+                                  EG_IGNORE, 5,  6,         20, 21,        0,  28};
+static const eg_batch batch = {15, 3, rows, ids, targets};
+enum { TARGETS = 10 };
+
+typedef struct bench {
+    char directory[64];
+    eg_model model;
+    eg_adapter adapter;
+} bench;
+
+static void bench_open(bench *b, bool tied, bool qk_norm, eg_adapter_config *config)
+{
+    eg_error err = {0};
+    char text[1024];
+    snprintf(text, sizeof text, shape, qk_norm ? "true" : "false", tied ? "true" : "false");
+    eg_config model_config;
+    CHECK_OK(eg_config_parse(&model_config, text, strlen(text), "config.json", NULL, &err), err);
+    suite_directory(b->directory);
+    CHECK_OK(eg_directory_remove(b->directory, &err), err);
+    CHECK_OK(eg_model_create(&model_config, 5, b->directory, &err), err);
+    eg_config_deinit(&model_config);
+    CHECK_OK(eg_model_open(&b->model, b->directory, NULL, &err), err);
+    CHECK_OK(eg_adapter_create(&b->adapter, config, &b->model, 1, true, &err), err);
+    for (size_t i = 0; i < b->adapter.parameters.count; i++) {
+        const eg_parameter *p = &b->adapter.parameters.items[i];
+        for (size_t j = 0; j < p->count; j++) {
+            float *value = b->adapter.parameters.values + p->offset + j;
+            const double random = eg_random_normal(77 + i, j);
+            *value = p->role == EG_ROLE_MAGNITUDE ? *value * (float)(1.0 + 0.3 * random)
+                                                  : (float)(0.4 * random);
+        }
+    }
+    CHECK_OK(eg_adapter_refresh(&b->adapter, &b->model, &err), err);
+}
+
+static void bench_close(bench *b)
+{
+    eg_error err = {0};
+    eg_adapter_deinit(&b->adapter);
+    eg_model_close(&b->model);
+    CHECK_OK(eg_directory_remove(b->directory, &err), err);
+}
+
+static void accumulate(bench *b, eg_keep keep, const eg_batch *of, const eg_dropout *dropout,
+                       eg_loss *loss)
+{
+    eg_error err = {0};
+    eg_session *session = NULL;
+    const eg_session_options options = {
+        .max_tokens = of->tokens + 1, .keep = keep, .head_rows = 4};
+    CHECK_OK(eg_session_open(&session, &b->model, &b->adapter.grafts, &options, &err), err);
+    CHECK_OK(eg_accumulate(session, of, TARGETS, 0.01, dropout, loss, &err), err);
+    eg_session_free(session);
+}
+
+static void clear_gradients(bench *b)
+{
+    memset(b->adapter.parameters.gradients, 0, b->adapter.parameters.total * sizeof(float));
+}
+
+/* One difference quotient per tensor, along a random direction in it. */
+static void check_tensor(bench *b, const eg_parameter *p, const eg_dropout *dropout)
+{
+    const eg_parameters *all = &b->adapter.parameters;
+    const double h = 1e-4;
+    float *direction = zero_floats(all->total);
+    for (size_t j = 0; j < p->count; j++) {
+        direction[p->offset + j] = (float)eg_random_normal(1234, p->offset + j);
+    }
+    reference_point point = {&b->model, &b->adapter, dropout, direction, h, 0.01};
+    const double up = reference_loss(&point, &batch);
+    point.distance = -h;
+    const double slope = (up - reference_loss(&point, &batch)) / (2.0 * h) / TARGETS;
+    const double found = inner_product(all->gradients, direction, all->total);
+    const double size = sqrt(inner_product(all->gradients + p->offset,
+                                           all->gradients + p->offset, p->count));
+    ck_assert_msg(fabs(found - slope) < 3e-5 * (1e-3 + size + fabs(slope)),
+                  "%s: gradient along a direction is %.8g, the difference quotient %.8g (%.2g)",
+                  p->name, found, slope, fabs(found - slope) / (fabs(slope) + 1e-12));
+    free(direction);
+}
+
+static void check_model(eg_adapter_config config, bool tied, bool qk_norm)
+{
+    bench b;
+    bench_open(&b, tied, qk_norm, &config);
+    const eg_dropout dropout = {.key = 321};
+    const eg_dropout *used = config.dropout > 0.0 ? &dropout : NULL;
+    eg_loss loss;
+    accumulate(&b, EG_KEEP_ALL, &batch, used, &loss);
+    ck_assert_uint_eq(loss.targets, TARGETS);
+    const reference_point point = {&b.model, &b.adapter, used, NULL, 0.0, 0.01};
+    ck_assert_double_eq_tol(loss.nll + 0.01 * loss.z, reference_loss(&point, &batch), 1e-4);
+    for (size_t i = 0; i < b.adapter.parameters.count; i++) {
+        check_tensor(&b, &b.adapter.parameters.items[i], used);
+    }
+    bench_close(&b);
+}
+
+static eg_adapter_config adapter_config(eg_method method, double dropout, size_t target_count)
+{
+    return (eg_adapter_config){.method = method,
+                               .rank = 3,
+                               .alpha = 5.0,
+                               .dropout = dropout,
+                               .targets = all_sites,
+                               .target_count = target_count};
+}
+
+START_TEST(lora_gradients)
+{
+    check_model(adapter_config(EG_LORA, 0.0, 5), true, true);
+    check_model(adapter_config(EG_LORA, 0.0, 6), false, false);
+}
+END_TEST
+
+START_TEST(lora_gradients_under_dropout)
+{
+    check_model(adapter_config(EG_LORA, 0.3, 5), true, false);
+    check_model(adapter_config(EG_LORA, 0.3, 6), false, true);
+}
+END_TEST
+
+START_TEST(dora_gradients)
+{
+    check_model(adapter_config(EG_DORA, 0.0, 5), true, false);
+    check_model(adapter_config(EG_DORA, 0.0, 6), false, true);
+}
+END_TEST
+
+START_TEST(dora_gradients_under_dropout)
+{
+    check_model(adapter_config(EG_DORA, 0.3, 5), true, true);
+    check_model(adapter_config(EG_DORA, 0.3, 6), false, false);
+}
+END_TEST
+
+/* Each site alone: the pass must stop below the lowest one and not before it. */
+START_TEST(gradients_of_single_sites)
+{
+    size_t layer = 1;
+    for (size_t i = 0; i < 6; i++) {
+        eg_adapter_config config = adapter_config(i % 2 == 0 ? EG_LORA : EG_DORA, 0.0, 1);
+        config.targets = &all_sites[i];
+        if (i < 4) {
+            config.layers = &layer;
+            config.layer_count = 1;
+        }
+        check_model(config, false, true);
+    }
+}
+END_TEST
+
+START_TEST(recomputed_activations_give_the_same_bits)
+{
+    for (size_t i = 0; i < 4; i++) {
+        eg_adapter_config config =
+            adapter_config(i % 2 == 0 ? EG_LORA : EG_DORA, i < 2 ? 0.0 : 0.2, 5);
+        bench b;
+        bench_open(&b, true, true, &config);
+        const size_t bytes = b.adapter.parameters.total * sizeof(float);
+        float *saved = zero_floats(b.adapter.parameters.total);
+        const eg_dropout dropout = {.key = 8};
+        eg_loss loss, again;
+        accumulate(&b, EG_KEEP_ALL, &batch, i < 2 ? NULL : &dropout, &loss);
+        memcpy(saved, b.adapter.parameters.gradients, bytes);
+        clear_gradients(&b);
+        accumulate(&b, EG_KEEP_INPUTS, &batch, i < 2 ? NULL : &dropout, &again);
+        ck_assert_mem_eq(saved, b.adapter.parameters.gradients, bytes);
+        ck_assert_double_eq(loss.nll, again.nll);
+        free(saved);
+        bench_close(&b);
+    }
+}
+END_TEST
+
+/* Row by row, in another order and on other threads: the same sum, up to rounding. */
+START_TEST(gradients_do_not_depend_on_packing_or_threads)
+{
+    for (size_t i = 0; i < 2; i++) {
+        eg_adapter_config config = adapter_config(i == 0 ? EG_LORA : EG_DORA, 0.2, 5);
+        bench b;
+        bench_open(&b, true, true, &config);
+        const size_t total = b.adapter.parameters.total;
+        float *packed = zero_floats(total);
+        const eg_dropout dropout = {.key = 8};
+        eg_loss loss, part;
+        const size_t threads = eg_threads_count();
+        eg_threads_use(2);
+        accumulate(&b, EG_KEEP_ALL, &batch, &dropout, &loss);
+        memcpy(packed, b.adapter.parameters.gradients, total * sizeof *packed);
+        clear_gradients(&b);
+        eg_threads_use(1);
+        double nll = 0.0;
+        for (size_t r = 3; r-- > 0;) {
+            eg_row row = rows[r];
+            row.start = 0;
+            const eg_batch alone = {rows[r].length, 1, &row, ids + rows[r].start,
+                                    targets + rows[r].start};
+            accumulate(&b, EG_KEEP_ALL, &alone, &dropout, &part);
+            nll += part.nll;
+        }
+        eg_threads_use(threads);
+        ck_assert_double_eq_tol(nll, loss.nll, 1e-5);
+        ck_assert_double_lt(relative_distance(b.adapter.parameters.gradients, packed, total),
+                            2e-6);
+        free(packed);
+        bench_close(&b);
+    }
+}
+END_TEST
+
+START_TEST(a_loss_that_is_not_finite_names_its_rows)
+{
+    eg_adapter_config config = adapter_config(EG_LORA, 0.0, 4);
+    eg_error err = {0};
+    bench b;
+    bench_open(&b, true, true, &config);
+    b.adapter.parameters.values[0] = NAN;
+    eg_session *session = NULL;
+    const eg_session_options options = {.max_tokens = 15, .keep = EG_KEEP_ALL};
+    eg_loss loss;
+    CHECK_OK(eg_session_open(&session, &b.model, &b.adapter.grafts, &options, &err), err);
+    CHECK_FAILS(eg_accumulate(session, &batch, TARGETS, 0.0, NULL, &loss, &err), EG_NUMERIC,
+                "rows 11, 3, 42", err);
+    const int32_t outside[15] = {29};
+    const eg_batch bad = {15, 3, rows, outside, targets};
+    CHECK_FAILS(eg_evaluate_batch(session, &bad, &loss, NULL, &err), EG_FAILED, "id 29", err);
+    eg_session_free(session);
+    bench_close(&b);
+}
+END_TEST
+
+EG_SUITE_MAIN("train/gradients", lora_gradients, lora_gradients_under_dropout, dora_gradients,
+              dora_gradients_under_dropout, gradients_of_single_sites,
+              recomputed_activations_give_the_same_bits,
+              gradients_do_not_depend_on_packing_or_threads,
+              a_loss_that_is_not_finite_names_its_rows)
