@@ -23,10 +23,10 @@ typedef struct eg_string {
     size_t length;
 } eg_string;
 
-typedef enum eg_role { EG_SYSTEM, EG_USER, EG_ASSISTANT, EG_ROLES } eg_role;
+typedef enum eg_turn_role { EG_SYSTEM, EG_USER, EG_ASSISTANT, EG_ROLES } eg_turn_role;
 
 typedef struct eg_turn {
-    eg_role role;
+    eg_turn_role role;
     eg_string text;
 } eg_turn;
 
@@ -47,7 +47,7 @@ void eg_record_deinit(eg_record *record);
 eg_record eg_record_of_prompt(eg_string prompt);
 
 /* "system", "user" or "assistant". */
-const char *eg_role_name(eg_role role);
+const char *eg_role_name(eg_turn_role role);
 
 /* How the rows of a file are read. */
 typedef struct eg_record_rules {

@@ -8,14 +8,14 @@
 
 static const char *const role_names[EG_ROLES] = {"system", "user", "assistant"};
 
-const char *eg_role_name(eg_role role)
+const char *eg_role_name(eg_turn_role role)
 {
     return role_names[role];
 }
 
 typedef struct role_word {
     const char *word;
-    eg_role role;
+    eg_turn_role role;
     bool sharegpt_only;
 } role_word;
 
@@ -24,7 +24,7 @@ static const role_word role_words[] = {
     {"human", EG_USER, true},     {"gpt", EG_ASSISTANT, true},
 };
 
-static eg_status find_role(eg_role *role, eg_string name, const eg_row_context *context,
+static eg_status find_role(eg_turn_role *role, eg_string name, const eg_row_context *context,
                            const char *place, eg_error *err)
 {
     const bool sharegpt = context->rules->format == EG_FORMAT_SHAREGPT;
