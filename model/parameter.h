@@ -7,6 +7,7 @@
 #define EG_MODEL_PARAMETER_H
 
 #include <stddef.h>
+#include <string.h>
 
 typedef enum eg_role { EG_ROLE_A, EG_ROLE_B, EG_ROLE_MAGNITUDE } eg_role;
 
@@ -26,5 +27,11 @@ typedef struct eg_parameters {
     float *values;    /* owned, [total] */
     float *gradients; /* owned, [total]; NULL when nothing is trained */
 } eg_parameters;
+
+/* Before the first micro-batch of a step: backward passes add to the gradients. */
+static inline void eg_parameters_zero_gradients(eg_parameters *parameters)
+{
+    memset(parameters->gradients, 0, parameters->total * sizeof(float));
+}
 
 #endif

@@ -1,0 +1,310 @@
+#define _GNU_SOURCE
+#include "train/checkpoint.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/base/file.h"
+#include "model/base/memory.h"
+#include "train/manifest.h"
+#include "train/optimizer_file.h"
+#include "train/run_directory.h"
+
+static const char prefix[] = "checkpoint-";
+static const char state_name[] = "trainer_state.json";
+
+/* ---- Saving ---- */
+
+/* Something that writes files into a directory. */
+typedef eg_status fill_directory(const eg_checkpoint *checkpoint, const eg_trainer_state *state,
+                                 const char *directory, eg_error *err);
+
+static eg_status fill_adapter(const eg_checkpoint *checkpoint, const eg_trainer_state *state,
+                              const char *directory, eg_error *err)
+{
+    (void)state;
+    EG_TRY(eg_adapter_save(checkpoint->adapter, checkpoint->model, directory, err));
+    if (checkpoint->template == NULL) {
+        return EG_OK;
+    }
+    eg_text path = {0};
+    eg_status status = eg_path_join(&path, directory, "template.json", err);
+    if (status == EG_OK) {
+        status = eg_template_save(checkpoint->template, path.bytes, err);
+    }
+    eg_text_deinit(&path);
+    return status;
+}
+
+/* The state last: it holds the hashes of the other files. */
+static eg_status fill_checkpoint(const eg_checkpoint *checkpoint, const eg_trainer_state *state,
+                                 const char *directory, eg_error *err)
+{
+    EG_TRY(fill_adapter(checkpoint, state, directory, err));
+    EG_TRY(eg_optimizer_save(checkpoint->adamw, &checkpoint->adapter->parameters, directory, err));
+    json_t *files = NULL;
+    EG_TRY(eg_manifest_make(&files, directory, err));
+    eg_text path = {0};
+    eg_status status = eg_path_join(&path, directory, state_name, err);
+    if (status == EG_OK) {
+        status = eg_trainer_state_save(state, files, path.bytes, err);
+    }
+    eg_text_deinit(&path);
+    json_decref(files);
+    return status;
+}
+
+/* What an update made NaN or infinite must not replace what was good. */
+static eg_status check_finite(const eg_parameters *parameters, eg_error *err)
+{
+    for (size_t i = 0; i < parameters->count; i++) {
+        const eg_parameter *item = &parameters->items[i];
+        for (size_t j = 0; j < item->count; j++) {
+            const double value = parameters->values[item->offset + j];
+            if (!isfinite(value)) {
+                return eg_fail(err, EG_NUMERIC,
+                               "%s: expected finite numbers, found %g; nothing was saved over; "
+                               "lower the learning rate",
+                               item->name, value);
+            }
+        }
+    }
+    return EG_OK;
+}
+
+/* Fill a directory beside its name in the run and publish it. */
+static eg_status write_directory(const eg_checkpoint *checkpoint, const eg_trainer_state *state,
+                                 fill_directory *fill, const char *run, const char *name,
+                                 eg_error *err)
+{
+    eg_text path = {0}, partial = {0};
+    EG_TRY(check_finite(&checkpoint->adapter->parameters, err));
+    eg_status status = eg_path_join(&path, run, name, err);
+    if (status == EG_OK) {
+        status = eg_text_format(&partial, err, "%s.partial", path.bytes);
+    }
+    if (status == EG_OK) {
+        status = eg_directory_remove(partial.bytes, err);
+    }
+    if (status == EG_OK) {
+        status = eg_directory_make(partial.bytes, err);
+    }
+    if (status == EG_OK) {
+        status = fill(checkpoint, state, partial.bytes, err);
+        if (status == EG_OK) {
+            status = eg_directory_replace(partial.bytes, path.bytes, err);
+        }
+        if (status != EG_OK) {
+            eg_status ignored = eg_directory_remove(partial.bytes, NULL);
+            (void)ignored; /* the first failure counts */
+        }
+    }
+    eg_text_deinit(&path);
+    eg_text_deinit(&partial);
+    return status;
+}
+
+eg_status eg_checkpoint_save(const eg_checkpoint *checkpoint, const eg_trainer_state *state,
+                             const char *run, eg_error *err)
+{
+    char name[64];
+    snprintf(name, sizeof name, "%s%06" PRIu64, prefix, state->step);
+    return write_directory(checkpoint, state, fill_checkpoint, run, name, err);
+}
+
+eg_status eg_checkpoint_export(const eg_checkpoint *checkpoint, const char *run, const char *name,
+                               eg_error *err)
+{
+    return write_directory(checkpoint, NULL, fill_adapter, run, name, err);
+}
+
+/* ---- Loading ---- */
+
+static bool same_parameter(const eg_parameter *a, const eg_parameter *b)
+{
+    return strcmp(a->name, b->name) == 0 && a->dims == b->dims && a->offset == b->offset &&
+           memcmp(a->shape, b->shape, a->dims * sizeof a->shape[0]) == 0;
+}
+
+/* Take over the values of a loaded adapter that must be of the same make. */
+static eg_status take_values(eg_adapter *adapter, const eg_adapter *loaded, const char *directory,
+                             eg_error *err)
+{
+    const eg_parameters *to = &adapter->parameters;
+    const eg_parameters *from = &loaded->parameters;
+    for (size_t i = 0; i < to->count; i++) {
+        if (i >= from->count || !same_parameter(&to->items[i], &from->items[i])) {
+            return eg_fail(err, EG_INPUT,
+                           "%s: the adapter is of another shape than the recipe's, first at %s; "
+                           "resume with the recipe the run started with",
+                           directory, to->items[i].name);
+        }
+    }
+    for (size_t i = 0; i < adapter->grafts.count; i++) {
+        const double wanted = adapter->grafts.sites[i].scale;
+        const double found = loaded->grafts.sites[i].scale;
+        if (adapter->grafts.sites[i].rank > 0 && wanted != found) {
+            return eg_fail(err, EG_INPUT,
+                           "%s: the adapter has scale %g, the recipe's has %g (alpha, rank, "
+                           "use_rslora); resume with the recipe the run started with",
+                           directory, found, wanted);
+        }
+    }
+    if (from->count != to->count) {
+        return eg_fail(err, EG_INPUT, "%s: the adapter has %zu tensors, the recipe's has %zu",
+                       directory, from->count, to->count);
+    }
+    memcpy(to->values, from->values, to->total * sizeof(float));
+    return EG_OK;
+}
+
+eg_status eg_checkpoint_import(const eg_checkpoint *checkpoint, const char *directory,
+                               const eg_log *log, eg_error *err)
+{
+    eg_adapter loaded;
+    EG_TRY(eg_adapter_load(&loaded, directory, checkpoint->model, false, log, err));
+    eg_status status = take_values(checkpoint->adapter, &loaded, directory, err);
+    eg_adapter_deinit(&loaded);
+    if (status == EG_OK) {
+        status = eg_adapter_refresh(checkpoint->adapter, checkpoint->model, err);
+    }
+    return status;
+}
+
+eg_status eg_checkpoint_load(const eg_checkpoint *checkpoint, eg_trainer_state *state,
+                             const char *directory, const eg_log *log, eg_error *err)
+{
+    eg_text path = {0};
+    json_t *files = NULL;
+    eg_status status = eg_path_join(&path, directory, state_name, err);
+    if (status == EG_OK) {
+        status = eg_trainer_state_load(state, &files, path.bytes, err);
+    }
+    eg_text_deinit(&path);
+    if (status == EG_OK) {
+        status = eg_manifest_check(files, directory, err);
+        json_decref(files);
+    }
+    if (status == EG_OK) {
+        status = eg_checkpoint_import(checkpoint, directory, log, err);
+    }
+    if (status == EG_OK) {
+        status =
+            eg_optimizer_load(checkpoint->adamw, &checkpoint->adapter->parameters, directory, err);
+    }
+    if (status != EG_OK && err != NULL) {
+        eg_error_prefix(err, "cannot resume from %s", directory);
+    }
+    return status;
+}
+
+/* ---- The checkpoints of a run ---- */
+
+/* The step a directory entry is the checkpoint of; 0 when it is none. */
+static uint64_t step_of(const char *name)
+{
+    const size_t length = strlen(prefix);
+    char *end = NULL;
+    if (strncmp(name, prefix, length) != 0 || name[length] < '0' || name[length] > '9') {
+        return 0;
+    }
+    const uint64_t step = strtoull(name + length, &end, 10);
+    return *end == '\0' ? step : 0;
+}
+
+/* The steps of a run's checkpoints in ascending order; release with eg_free. */
+typedef struct step_list {
+    uint64_t *steps;
+    size_t count, capacity;
+} step_list;
+
+static int by_step(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a;
+    const uint64_t y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static eg_status list_steps(step_list *list, const char *run, eg_error *err)
+{
+    DIR *listing = opendir(run);
+    if (listing == NULL) {
+        return eg_fail(err, EG_FAILED, "%s: cannot list: %s", run, strerror(errno));
+    }
+    eg_status status = EG_OK;
+    const struct dirent *entry;
+    while (status == EG_OK && (entry = readdir(listing)) != NULL) {
+        const uint64_t step = step_of(entry->d_name);
+        if (step == 0) {
+            continue;
+        }
+        status = eg_grow(&list->steps, &list->capacity, list->count + 1, sizeof *list->steps, err);
+        if (status == EG_OK) {
+            list->steps[list->count++] = step;
+        }
+    }
+    closedir(listing);
+    if (list->count > 1) {
+        qsort(list->steps, list->count, sizeof *list->steps, by_step);
+    }
+    return status;
+}
+
+static eg_status checkpoint_path(eg_text *path, const char *run, uint64_t step, eg_error *err)
+{
+    eg_text_clear(path);
+    return eg_text_format(path, err, "%s/%s%06" PRIu64, run, prefix, step);
+}
+
+eg_status eg_checkpoint_latest(eg_text *path, const char *run, eg_error *err)
+{
+    step_list list = {0};
+    eg_text_clear(path);
+    eg_status status = list_steps(&list, run, err);
+    if (status == EG_OK && list.count > 0) {
+        status = checkpoint_path(path, run, list.steps[list.count - 1], err);
+    }
+    eg_free(list.steps);
+    return status;
+}
+
+/* Rename first: a removal cut short leaves nothing that looks complete. */
+static eg_status remove_checkpoint(const char *path, eg_error *err)
+{
+    eg_text partial = {0};
+    eg_status status = eg_text_format(&partial, err, "%s.partial", path);
+    if (status == EG_OK && rename(path, partial.bytes) != 0) {
+        status = eg_fail(err, EG_FAILED, "%s: cannot rename: %s", path, strerror(errno));
+    }
+    if (status == EG_OK) {
+        status = eg_directory_remove(partial.bytes, err);
+    }
+    eg_text_deinit(&partial);
+    return status;
+}
+
+eg_status eg_checkpoint_prune(const char *run, size_t keep, uint64_t best_step, eg_error *err)
+{
+    step_list list = {0};
+    eg_text path = {0};
+    size_t kept = 0;
+    eg_status status = keep > 0 ? list_steps(&list, run, err) : EG_OK;
+    for (size_t i = list.count; i > 0 && status == EG_OK; i--) {
+        if (list.steps[i - 1] == best_step || kept++ < keep) {
+            continue;
+        }
+        status = checkpoint_path(&path, run, list.steps[i - 1], err);
+        if (status == EG_OK) {
+            status = remove_checkpoint(path.bytes, err);
+        }
+    }
+    eg_text_deinit(&path);
+    eg_free(list.steps);
+    return status;
+}
