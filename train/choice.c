@@ -20,22 +20,22 @@ typedef struct slot {
     size_t first, count;
 } slot;
 
-typedef struct scorer {
+struct eg_choice_run {
     eg_evaluator *e;
+    eg_choice_rows rows;
     eg_choice_result *result;
     slot *slots;      /* owned, [max_tokens]: one per row of the batch */
     int32_t *targets; /* owned, [max_length]: scratch */
-    encoded *choices; /* owned, [most choices of a question] */
-    size_t capacity;
+    encoded *choices; /* owned, scratch: of the question being added */
+    size_t choice_capacity;
     eg_text text;     /* scratch */
     eg_tokens tokens; /* scratch */
-} scorer;
+};
 
 void eg_choice_result_deinit(eg_choice_result *result)
 {
     eg_free(result->answers);
-    eg_free(result->logp);
-    eg_free(result->targets);
+    eg_free(result->choices);
     *result = (eg_choice_result){0};
 }
 
@@ -45,19 +45,21 @@ eg_mean eg_mean_of(size_t hits, size_t samples)
     return (eg_mean){.value = p, .standard_error = sqrt(p * (1.0 - p) / ((double)samples - 1.0))};
 }
 
-static eg_status encode_whole(scorer *s, const eg_question *question, size_t choice, encoded *out,
-                              eg_error *err)
+static eg_status encode_whole(eg_choice_run *s, const eg_question *question, size_t choice,
+                              encoded *out, eg_error *err)
 {
     eg_text_clear(&s->text);
     EG_TRY(eg_text_add_string(&s->text, question->context, err));
     EG_TRY(eg_text_add_string(&s->text, question->continuations[choice], err));
     EG_TRY(eg_tokenizer_encode(s->e->tokenizer, eg_text_string(&s->text), s->text.length,
                                &s->tokens, err));
-    out->count = s->tokens.count + 1;
+    out->count = question->head_count + s->tokens.count;
     EG_TRY(eg_alloc(&out->ids, out->count, sizeof *out->ids, err));
-    out->ids[0] = eg_tokenizer_bos(s->e->tokenizer);
+    if (question->head_count > 0) {
+        memcpy(out->ids, question->head, question->head_count * sizeof *out->ids);
+    }
     if (s->tokens.count > 0) {
-        memcpy(out->ids + 1, s->tokens.ids, s->tokens.count * sizeof *out->ids);
+        memcpy(out->ids + question->head_count, s->tokens.ids, s->tokens.count * sizeof *out->ids);
     }
     return EG_OK;
 }
@@ -76,12 +78,12 @@ static void cut_front(encoded *choice, size_t max_length)
     }
 }
 
-static eg_status encode_choice(scorer *s, const eg_question *question, size_t choice,
+static eg_status encode_choice(eg_choice_run *s, const eg_question *question, size_t choice,
                                size_t context_tokens, eg_error *err)
 {
     encoded *out = &s->choices[choice];
     EG_TRY(encode_whole(s, question, choice, out, err));
-    out->start = context_tokens + 1;
+    out->start = context_tokens;
     if (question->continuations[choice][0] == '\0' || out->start >= out->count) {
         return eg_fail(err, EG_INPUT,
                        "row %zu: choice %zu adds no token to its context; expected a choice that "
@@ -97,22 +99,44 @@ static eg_status encode_choice(scorer *s, const eg_question *question, size_t ch
     return EG_OK;
 }
 
-static void release_choices(scorer *s)
+static void release_choices(eg_choice_run *s)
 {
-    for (size_t i = 0; i < s->capacity; i++) {
+    for (size_t i = 0; i < s->choice_capacity; i++) {
         eg_free(s->choices[i].ids);
         s->choices[i] = (encoded){0};
     }
 }
 
-static eg_status encode_question(scorer *s, const eg_question *question, eg_error *err)
+/* Room for the encodings of a question, all of them released. */
+static eg_status reserve_choices(eg_choice_run *s, size_t count, eg_error *err)
 {
     release_choices(s);
+    if (count <= s->choice_capacity) {
+        return EG_OK;
+    }
+    eg_free(s->choices);
+    s->choices = NULL;
+    s->choice_capacity = 0;
+    EG_TRY(eg_alloc(&s->choices, count, sizeof *s->choices, err));
+    s->choice_capacity = count;
+    return EG_OK;
+}
+
+static eg_status encode_question(eg_choice_run *s, const eg_question *question, eg_error *err)
+{
+    EG_TRY(reserve_choices(s, question->count, err));
     const size_t trimmed = eg_trimmed_length(question->context, strlen(question->context));
     EG_TRY(eg_tokenizer_encode(s->e->tokenizer, question->context, trimmed, &s->tokens, err));
-    const size_t context_tokens = s->tokens.count;
+    eg_question asked = *question;
+    size_t context_tokens = question->head_count + s->tokens.count;
+    const int32_t bos = eg_tokenizer_bos(s->e->tokenizer);
+    if (context_tokens == 0) {
+        asked.head = &bos;
+        asked.head_count = 1;
+        context_tokens = 1;
+    }
     for (size_t i = 0; i < question->count; i++) {
-        EG_TRY(encode_choice(s, question, i, context_tokens, err));
+        EG_TRY(encode_choice(s, &asked, i, context_tokens, err));
     }
     return EG_OK;
 }
@@ -133,28 +157,29 @@ static size_t shared_prefix(const encoded *choices, size_t count)
     return common > 0 ? common - 1 : 0;
 }
 
-static eg_status flush(scorer *s, eg_error *err)
+static eg_status flush(eg_choice_run *s, eg_error *err)
 {
     EG_TRY(eg_evaluator_run(s->e, err));
     for (size_t row = 0; row < s->e->row_count; row++) {
         const eg_score score = eg_evaluator_row_score(s->e, row);
+        eg_choice *choices = s->result->choices + s->slots[row].first;
         for (size_t i = 0; i < s->slots[row].count; i++) {
-            s->result->logp[s->slots[row].first + i] -= score.nll;
-            s->result->targets[s->slots[row].first + i] += score.targets;
+            choices[i].logp -= score.nll;
+            choices[i].tokens += score.targets;
         }
     }
     eg_evaluator_clear(s->e);
     return EG_OK;
 }
 
-static eg_status make_room(scorer *s, size_t tokens, eg_error *err)
+static eg_status make_room(eg_choice_run *s, size_t tokens, eg_error *err)
 {
     return s->e->tokens + tokens > s->e->max_tokens ? flush(s, err) : EG_OK;
 }
 
 /* Add a row that runs tokens from..to of a choice after `from` tokens of row prefix_row. */
-static eg_status add_row(scorer *s, size_t data_row, const encoded *choice, size_t from, size_t to,
-                         size_t prefix_row, slot where, eg_error *err)
+static eg_status add_row(eg_choice_run *s, size_t data_row, const encoded *choice, size_t from,
+                         size_t to, size_t prefix_row, slot where, eg_error *err)
 {
     EG_TRY(make_room(s, to - from, err));
     for (size_t i = from; i < to; i++) {
@@ -166,10 +191,10 @@ static eg_status add_row(scorer *s, size_t data_row, const encoded *choice, size
     return EG_OK;
 }
 
-static eg_status add_rows(scorer *s, const eg_question *question, eg_choice_rows rows, size_t first,
+static eg_status add_rows(eg_choice_run *s, const eg_question *question, size_t first,
                           eg_error *err)
 {
-    size_t prefix = rows == EG_CHOICE_SHARED ? shared_prefix(s->choices, question->count) : 0;
+    size_t prefix = s->rows == EG_CHOICE_SHARED ? shared_prefix(s->choices, question->count) : 0;
     size_t need = prefix;
     for (size_t i = 0; i < question->count; i++) {
         need += s->choices[i].count - 1 - prefix;
@@ -193,109 +218,120 @@ static eg_status add_rows(scorer *s, const eg_question *question, eg_choice_rows
     return EG_OK;
 }
 
-/* Room in the result for a question's choices and its answer. */
-static eg_status reserve(eg_choice_result *result, const eg_question *question, eg_error *err)
+/* A new answer in the result, its choices at zero. */
+static eg_status add_answer(eg_choice_result *result, const eg_question *question, eg_error *err)
 {
-    const size_t need = result->choices + question->count;
-    EG_TRY(eg_grow(&result->logp, &result->logp_capacity, need, sizeof *result->logp, err));
-    EG_TRY(
-        eg_grow(&result->targets, &result->targets_capacity, need, sizeof *result->targets, err));
+    const size_t first = result->choice_count;
+    EG_TRY(eg_grow(&result->choices, &result->choice_capacity, first + question->count,
+                   sizeof *result->choices, err));
     EG_TRY(eg_grow(&result->answers, &result->capacity, result->count + 1, sizeof *result->answers,
                    err));
-    for (size_t i = result->choices; i < need; i++) {
-        result->logp[i] = 0.0;
-        result->targets[i] = 0;
+    for (size_t i = 0; i < question->count; i++) {
+        const char *text = question->continuations[i];
+        const size_t bytes = strlen(text);
+        result->choices[first + i] =
+            (eg_choice){.characters = eg_count_characters(text, bytes), .bytes = bytes};
     }
-    return EG_OK;
-}
-
-static eg_status add_question(scorer *s, const eg_question *question, eg_choice_rows rows,
-                              eg_error *err)
-{
-    eg_choice_result *result = s->result;
-    EG_TRY(encode_question(s, question, err));
-    EG_TRY(reserve(result, question, err));
-    eg_answer *answer = &result->answers[result->count++];
-    *answer = (eg_answer){
+    result->choice_count += question->count;
+    result->answers[result->count++] = (eg_answer){
         .row = question->row,
-        .first = result->choices,
+        .first = first,
         .count = question->count,
         .gold = question->gold,
     };
-    result->choices += question->count;
-    for (size_t i = 0; i < question->count; i++) {
-        answer->overlong |= s->choices[i].cut;
-    }
-    return add_rows(s, question, rows, answer->first, err);
+    return EG_OK;
 }
 
-/* The choice of the largest logp / length, the first of equal ones. */
-static size_t pick(const double *logp, const double *lengths, size_t count)
+static double by_sum(const eg_choice *choice)
+{
+    return choice->logp;
+}
+
+static double by_characters(const eg_choice *choice)
+{
+    return choice->logp / (double)choice->characters;
+}
+
+static double by_bytes(const eg_choice *choice)
+{
+    return choice->logp / (double)choice->bytes;
+}
+
+/* The best choice, the first of equal ones. */
+static size_t pick(const eg_choice *choices, size_t count, double (*value)(const eg_choice *))
 {
     size_t best = 0;
     for (size_t i = 1; i < count; i++) {
-        if (logp[i] / lengths[i] > logp[best] / lengths[best]) {
+        if (value(&choices[i]) > value(&choices[best])) {
             best = i;
         }
     }
     return best;
 }
 
-static void decide(eg_answer *answer, const double *logp, const eg_question *question,
-                   double *lengths)
+void eg_answer_decide(eg_answer *answer, const eg_choice *choices)
 {
-    for (size_t i = 0; i < question->count; i++) {
-        lengths[i] = 1.0;
-    }
-    answer->picked = pick(logp, lengths, question->count);
-    for (size_t i = 0; i < question->count; i++) {
-        const char *text = question->continuations[i];
-        lengths[i] = (double)eg_count_characters(text, strlen(text));
-    }
-    answer->picked_chars = pick(logp, lengths, question->count);
-    for (size_t i = 0; i < question->count; i++) {
-        lengths[i] = (double)strlen(question->continuations[i]);
-    }
-    answer->picked_bytes = pick(logp, lengths, question->count);
+    answer->picked = pick(choices, answer->count, by_sum);
+    answer->picked_chars = pick(choices, answer->count, by_characters);
+    answer->picked_bytes = pick(choices, answer->count, by_bytes);
 }
 
-static eg_status score(scorer *s, const eg_question *questions, size_t count, eg_choice_rows rows,
-                       eg_error *err)
+static eg_status open_parts(eg_choice_run *s, eg_error *err)
 {
-    const size_t before = s->result->count;
     EG_TRY(eg_alloc(&s->slots, s->e->max_tokens, sizeof *s->slots, err));
-    EG_TRY(eg_alloc(&s->targets, s->e->max_length, sizeof *s->targets, err));
-    eg_evaluator_clear(s->e);
-    for (size_t i = 0; i < count; i++) {
-        EG_TRY(add_question(s, &questions[i], rows, err));
+    return eg_alloc(&s->targets, s->e->max_length, sizeof *s->targets, err);
+}
+
+eg_status eg_choice_open(eg_choice_run **out, eg_evaluator *e, eg_choice_rows rows,
+                         eg_choice_result *result, eg_error *err)
+{
+    *out = NULL;
+    eg_choice_run *s = NULL;
+    EG_TRY(eg_alloc(&s, 1, sizeof *s, err));
+    s->e = e;
+    s->rows = rows;
+    s->result = result;
+    const eg_status status = open_parts(s, err);
+    if (status != EG_OK) {
+        eg_choice_free(s);
+        return status;
     }
-    EG_TRY(flush(s, err));
-    double *lengths = NULL;
-    EG_TRY(eg_alloc(&lengths, s->capacity, sizeof *lengths, err));
-    for (size_t i = 0; i < count; i++) {
-        eg_answer *answer = &s->result->answers[before + i];
-        decide(answer, s->result->logp + answer->first, &questions[i], lengths);
-    }
-    eg_free(lengths);
+    eg_evaluator_clear(e);
+    *out = s;
     return EG_OK;
 }
 
-eg_status eg_choice_score(eg_evaluator *e, const eg_question *questions, size_t count,
-                          eg_choice_rows rows, eg_choice_result *result, eg_error *err)
+void eg_choice_free(eg_choice_run *s)
 {
-    scorer s = {.e = e, .result = result};
-    for (size_t i = 0; i < count; i++) {
-        s.capacity = questions[i].count > s.capacity ? questions[i].count : s.capacity;
+    if (s == NULL) {
+        return;
     }
-    eg_status status = eg_alloc(&s.choices, s.capacity, sizeof *s.choices, err);
-    if (status == EG_OK) {
-        status = score(&s, questions, count, rows, err);
-        release_choices(&s);
+    release_choices(s);
+    eg_free(s->choices);
+    eg_free(s->slots);
+    eg_free(s->targets);
+    eg_text_deinit(&s->text);
+    eg_tokens_deinit(&s->tokens);
+    eg_free(s);
+}
+
+eg_status eg_choice_add(eg_choice_run *s, const eg_question *question, eg_error *err)
+{
+    EG_TRY(encode_question(s, question, err));
+    EG_TRY(add_answer(s->result, question, err));
+    eg_answer *answer = &s->result->answers[s->result->count - 1];
+    for (size_t i = 0; i < question->count; i++) {
+        answer->overlong |= s->choices[i].cut;
     }
-    eg_free(s.choices);
-    eg_free(s.slots);
-    eg_free(s.targets);
-    eg_text_deinit(&s.text);
-    eg_tokens_deinit(&s.tokens);
-    return status;
+    return add_rows(s, question, answer->first, err);
+}
+
+eg_status eg_choice_finish(eg_choice_run *s, eg_error *err)
+{
+    EG_TRY(flush(s, err));
+    for (size_t i = 0; i < s->result->count; i++) {
+        eg_answer *answer = &s->result->answers[i];
+        eg_answer_decide(answer, s->result->choices + answer->first);
+    }
+    return EG_OK;
 }

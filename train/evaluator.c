@@ -1,9 +1,9 @@
 #include "train/evaluator.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "model/base/memory.h"
+#include "model/kernels/cross_entropy.h"
 #include "train/step.h"
 
 enum { BATCH_TOKENS = 2048, HEAD_ROWS = 64 };
@@ -84,23 +84,25 @@ void eg_evaluator_add(eg_evaluator *e, uint64_t id, const eg_sequence *sequence,
     e->tokens += length;
 }
 
-static float cut_nll(const float *logits, size_t columns, int32_t target)
-{
-    float top = logits[0];
-    for (size_t i = 1; i < columns; i++) {
-        top = logits[i] > top ? logits[i] : top;
-    }
-    double sum = 0.0;
-    for (size_t i = 0; i < columns; i++) {
-        sum += (double)expf(logits[i] - top);
-    }
-    return (float)(log(sum) + (double)top - (double)logits[target]);
-}
-
-/* Replace each target's nll by the one over the first columns of the vocabulary. */
-static void cut_columns(eg_evaluator *e)
+/* The nll of some tokens of the batch over the first columns of the vocabulary. */
+static void cut_block(eg_evaluator *e, const size_t *tokens, size_t count)
 {
     const size_t vocab = e->model->config.vocab_size;
+    int32_t targets[HEAD_ROWS];
+    double nll[HEAD_ROWS], lse[HEAD_ROWS];
+    eg_logits(e->session, tokens, count, e->logits);
+    for (size_t i = 0; i < count; i++) {
+        memmove(e->logits + i * e->columns, e->logits + i * vocab, e->columns * sizeof *e->logits);
+        targets[i] = e->targets[tokens[i]];
+    }
+    eg_cross_entropy(e->logits, targets, count, e->columns, nll, lse);
+    for (size_t i = 0; i < count; i++) {
+        e->nll[tokens[i]] = (float)nll[i];
+    }
+}
+
+static void cut_columns(eg_evaluator *e)
+{
     size_t tokens[HEAD_ROWS];
     size_t count = 0;
     for (size_t i = 0; i < e->tokens; i++) {
@@ -108,11 +110,7 @@ static void cut_columns(eg_evaluator *e)
             tokens[count++] = i;
         }
         if (count == HEAD_ROWS || (i + 1 == e->tokens && count > 0)) {
-            eg_logits(e->session, tokens, count, e->logits);
-            for (size_t k = 0; k < count; k++) {
-                e->nll[tokens[k]] =
-                    cut_nll(e->logits + k * vocab, e->columns, e->targets[tokens[k]]);
-            }
+            cut_block(e, tokens, count);
             count = 0;
         }
     }
