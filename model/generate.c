@@ -129,8 +129,13 @@ static eg_status continue_prompt(eg_generator *generator, eg_sampler *sampler, s
             return EG_OK;
         }
         EG_TRY(append(generation, id, err));
+        bool more = true;
         if (options->on_token != NULL) {
-            EG_TRY(options->on_token(options->user, id, err));
+            EG_TRY(options->on_token(options->user, id, &more, err));
+        }
+        if (!more) {
+            generation->end = EG_END_CALLER;
+            return EG_OK;
         }
         if (generation->count < limit) {
             EG_TRY(run(generator, &id, 1, err));

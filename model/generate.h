@@ -13,6 +13,7 @@
 #ifndef EG_MODEL_GENERATE_H
 #define EG_MODEL_GENERATE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,9 +22,9 @@
 #include "model/model.h"
 #include "model/sampler.h"
 
-/* Receives each new token as it is chosen, stop tokens left out. A status other than EG_OK
-   ends the generation with it. */
-typedef eg_status eg_token_callback(void *user, int32_t id, eg_error *err);
+/* Receives each new token as it is chosen, stop tokens left out. Setting *more to false ends
+   the text after it; a status other than EG_OK ends the generation with that status. */
+typedef eg_status eg_token_callback(void *user, int32_t id, bool *more, eg_error *err);
 
 typedef struct eg_generation_options {
     size_t max_tokens; /* new tokens at most; 0: none, only the prompt is run */
@@ -37,6 +38,7 @@ typedef struct eg_generation_options {
 typedef enum eg_end {
     EG_END_LENGTH, /* max_tokens reached */
     EG_END_STOP,   /* a stop token was chosen */
+    EG_END_CALLER, /* on_token asked for it */
     EG_END_CONTEXT /* the capacity is full */
 } eg_end;
 
