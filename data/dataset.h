@@ -8,11 +8,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "data/data_report.h"
 #include "data/encode.h"
 #include "data/format.h"
 #include "data/overlong.h"
 #include "data/reader.h"
-#include "data/data_report.h"
 #include "data/template.h"
 #include "model/base/error.h"
 #include "model/base/log.h"
@@ -25,7 +25,8 @@ typedef struct eg_dataset {
     size_t *offsets;   /* [rows + 1] */
     size_t *targets;   /* [rows]: tokens in the loss */
     size_t *lines;     /* [rows]: 1-based line in the file, for messages */
-    uint64_t *row_ids; /* [rows]: 0-based index of the row in the file, plus window << 40 */
+    uint64_t *row_ids; /* [rows]: 0-based index of the row in the file; a window's also holds the
+                          window's number in the file, << 40 */
     int32_t *ids;      /* [tokens] */
     uint8_t *learned;  /* [tokens]: in the loss, as the token to predict */
     eg_data_report report;

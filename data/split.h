@@ -25,7 +25,8 @@ void eg_select_some(eg_selection *selection, size_t limit, uint64_t seed);
 
 /* Split `rows` rows by seed: round(fraction * rows) of them, but at least one, for validation,
    the others for training. The parts are disjoint and cover all rows. Fails with EG_USAGE when
-   0 < fraction < 1 does not hold or training would be left empty. */
+   0 < fraction < 1 does not hold or training would be left empty. Release both with
+   eg_selection_deinit. */
 EG_CHECKED eg_status eg_split(eg_selection *training, eg_selection *validation, size_t rows,
                               double fraction, uint64_t seed, eg_error *err);
 
