@@ -3,17 +3,33 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "data/format.h"
+#include "data/overlong.h"
 #include "model/dtype.h"
 #include "train/schedule.h"
 
 static const char *const methods[] = {[EG_LORA] = "lora", [EG_DORA] = "dora", NULL};
 static const char *const inits[] = {
     [EG_INIT_KAIMING] = "kaiming", [EG_INIT_GAUSSIAN] = "gaussian", NULL};
-static const char *const formats[] = {
-    "auto", "alpaca", "messages", "sharegpt", "prompt_completion", "dolly", "text", NULL};
-static const char *const overlongs[] = {"drop", "cut_prompt", "cut_completion", "split", NULL};
-static const char *const masks[] = {"completion", "all", NULL};
-static const char *const parts[] = {"prompt", "prompt_no_input", "completion", NULL};
+static const char *const formats[] = {[EG_FORMAT_PREFERENCE] = "preference",
+                                      [EG_FORMAT_MESSAGES] = "messages",
+                                      [EG_FORMAT_SHAREGPT] = "sharegpt",
+                                      [EG_FORMAT_ALPACA] = "alpaca",
+                                      [EG_FORMAT_DOLLY] = "dolly",
+                                      [EG_FORMAT_PROMPT_COMPLETION] = "prompt-completion",
+                                      [EG_FORMAT_TEXT] = "text",
+                                      [EG_FORMAT_DETECT] = "auto",
+                                      NULL};
+static const char *const overlongs[] = {[EG_OVERLONG_AUTO] = "auto",
+                                        [EG_OVERLONG_DROP] = "drop",
+                                        [EG_OVERLONG_CUT_PROMPT] = "cut_prompt",
+                                        [EG_OVERLONG_CUT_COMPLETION] = "cut_completion",
+                                        [EG_OVERLONG_SPLIT] = "split",
+                                        NULL};
+static const char *const masks[] = {
+    [EG_MASK_COMPLETION] = "completion", [EG_MASK_ALL] = "all", NULL};
+static const char *const parts[] = {"prompt", "prompt_no_input", "completion", "text", "system",
+                                    "user",   "assistant",       NULL};
 static const char *const dtypes[] = {
     [EG_F32] = "float32", [EG_F16] = "float16", [EG_BF16] = "bfloat16", NULL};
 static const char *const precisions[] = {"auto", "f32", NULL};
@@ -107,6 +123,7 @@ const size_t eg_exclusion_count = sizeof eg_exclusions / sizeof eg_exclusions[0]
 #define MERGE EG_COMMAND_MERGE
 #define EVAL EG_COMMAND_EVALUATE
 #define GEN EG_COMMAND_GENERATE
+#define INSPECT EG_COMMAND_INSPECT
 #define USED .commands =
 #define NEEDED .required =
 #define ALSO .synonyms =
@@ -119,7 +136,7 @@ const size_t eg_exclusion_count = sizeof eg_exclusions / sizeof eg_exclusions[0]
 
 /* clang-format off */
 const eg_key eg_keys[] = {
-    PATH(model.path, USED TUNE | MERGE | EVAL | GEN, NEEDED TUNE | MERGE | EVAL | GEN,
+    PATH(model.path, USED TUNE | MERGE | EVAL | GEN | INSPECT, NEEDED TUNE | MERGE | EVAL | GEN,
          ALSO "model_name_or_path base_model base model_path pretrained_model_name_or_path",
          HELP "directory of the base model: config.json and safetensors, as on the Hugging Face hub"),
     PATH(model.tokenizer, USED TUNE | MERGE | EVAL | GEN | INIT,
@@ -170,8 +187,8 @@ const eg_key eg_keys[] = {
     SIZE(data.max_length, NULL, 2, 1e6, USED TUNE | EVAL,
          ALSO "max_seq_length cutoff_len max_seq_len sequence_len max_length seq_length",
          HELP "tokens of the longest row; not given: the model's context"),
-    CHOICE(data.overlong, "drop", overlongs, USED TUNE, ALSO "truncation excess_length_strategy",
-           HELP "what happens to a longer row; split is for plain text"),
+    CHOICE(data.overlong, "auto", overlongs, USED TUNE, ALSO "truncation excess_length_strategy",
+           HELP "what happens to a longer row; auto splits plain text and drops others"),
     CHOICE(data.mask, "completion", masks, USED TUNE,
            ALSO "mask_prompt train_on_inputs train_on_input completion_only_loss",
            HELP "tokens that are learned: the completion's or all"),

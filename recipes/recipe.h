@@ -87,11 +87,12 @@ typedef struct eg_recipe {
     struct {
         char *train, *validation;
         double validation_fraction;
-        int format;
+        int format; /* eg_format */
         eg_names fields;
         eg_template_choice template;
         size_t max_length;
-        int overlong, mask;
+        int overlong; /* eg_overlong */
+        int mask;     /* eg_mask */
         bool bos, eos, shuffle;
         size_t seed, limit;
     } data;
@@ -119,13 +120,13 @@ typedef struct eg_recipe {
     } generate;
     struct {
         char *output;
-        int dtype;
+        int dtype; /* eg_dtype */
         bool force;
         size_t max_shard_size;
     } merge;
     struct {
         char *size, *config, *output;
-        int dtype;
+        int dtype; /* eg_dtype */
         size_t seed;
     } init;
     struct {

@@ -1,3 +1,4 @@
+#include <glob.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -259,7 +260,33 @@ START_TEST(test_table_is_sound)
 }
 END_TEST
 
+/* Every shipped recipe loads for finetune as it stands, and every setting it makes is one that
+   finetune uses. */
+START_TEST(test_shipped_recipes)
+{
+    glob_t found;
+    ck_assert_int_eq(glob(EG_TEST_SOURCE "/recipes/*.yaml", 0, NULL, &found), 0);
+    ck_assert_uint_ge(found.gl_pathc, 9);
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        eg_recipe recipe;
+        eg_error err = {0};
+        const eg_recipe_request request = {.command = EG_COMMAND_FINETUNE,
+                                           .path = found.gl_pathv[i]};
+        CHECK_OK(eg_recipe_load(&recipe, &request, &err), err);
+        for (size_t k = 0; k < eg_key_count; k++) {
+            ck_assert_msg(recipe.origins[k] == EG_FROM_DEFAULT ||
+                              (eg_keys[k].commands & EG_COMMAND_FINETUNE) != 0,
+                          "%s: %s", found.gl_pathv[i], eg_keys[k].name);
+        }
+        const eg_method method = strstr(found.gl_pathv[i], "dora") ? EG_DORA : EG_LORA;
+        ck_assert_int_eq(recipe.adapter.method, method);
+        eg_recipe_deinit(&recipe);
+    }
+    globfree(&found);
+}
+END_TEST
+
 EG_SUITE_MAIN("recipes/recipe", test_defaults, test_precedence, test_null_is_the_default,
               test_unknown_keys, test_wrong_values, test_overrides_name_themselves,
               test_all_problems_at_once, test_exclusions, test_required_keys,
-              test_resolved_recipe_reads_back, test_table_is_sound)
+              test_resolved_recipe_reads_back, test_table_is_sound, test_shipped_recipes)
