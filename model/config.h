@@ -4,7 +4,9 @@
  *
  * Layer-wise scaling (OpenELM, arXiv 2404.14619, section 2; configuration_openelm.py):
  * multipliers may be a scalar, a pair that is spread linearly over the layers and rounded to
- * two digits, or a list with one value per layer, kept as it is.
+ * two digits, or a list with one value per layer, kept as it is. Head counts follow from
+ * qkv_multipliers and num_gqa_groups; the lists num_query_heads and num_kv_heads, which the
+ * official class computes and ignores in the file, must agree with them.
  */
 #ifndef EG_MODEL_CONFIG_H
 #define EG_MODEL_CONFIG_H
@@ -27,6 +29,8 @@ typedef struct eg_config {
     bool tied;       /* share_input_output_layers: the head is the embedding matrix */
     bool qk_norm;    /* normalize_qk_projections */
     double initializer_range;
+    double qkv_multipliers[2]; /* of the first and last layer; equal for a scalar; 0, 0 for a
+                                  list per layer or a configuration made by hand */
     int bos_token, eos_token;
     eg_dtype dtype; /* torch_dtype: what a new checkpoint is written in */
     /* One block, owned, [layers] each. query heads are a multiple of kv heads. */
@@ -48,8 +52,13 @@ EG_CHECKED eg_status eg_config_parse(eg_config *config, const char *text, size_t
    Fails with EG_USAGE naming the known sizes. */
 EG_CHECKED eg_status eg_config_named(eg_config *config, const char *name, eg_error *err);
 
-/* Write config.json as transformers does for OpenELM, per-layer lists expanded. */
+/* Write config.json as transformers does for OpenELM, per-layer lists expanded. What is written
+   loads to the same shapes, here and there; where no config.json can say them (a number of
+   query heads per kv head that differs between layers) it fails with EG_USAGE. */
 EG_CHECKED eg_status eg_config_save(const eg_config *config, const char *path, eg_error *err);
+
+/* Copy a config.json byte for byte but for share_input_output_layers, which becomes `tied`. */
+EG_CHECKED eg_status eg_config_rewrite(const char *from, const char *to, bool tied, eg_error *err);
 
 EG_CHECKED eg_status eg_config_copy(eg_config *to, const eg_config *from, eg_error *err);
 void eg_config_deinit(eg_config *config);
