@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "model/base/memory.h"
-#include "model/layout.h"
 #include "model/scaling.h"
+#include "model/weight_layout.h"
 
 eg_status eg_config_allocate(eg_config *config, eg_error *err)
 {

@@ -6,8 +6,8 @@
 
 #include "model/base/memory.h"
 #include "model/fingerprint.h"
-#include "model/layout.h"
 #include "model/shards.h"
+#include "model/weight_layout.h"
 
 /* A weight of the layout and the tensor found for it. */
 typedef struct bound {

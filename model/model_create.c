@@ -1,7 +1,7 @@
 #include "model/base/memory.h"
 #include "model/base/random.h"
-#include "model/layout.h"
 #include "model/model.h"
+#include "model/weight_layout.h"
 
 /* Weights that are made and written at a time. */
 enum { BLOCK = 1 << 18 };

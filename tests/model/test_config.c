@@ -169,32 +169,38 @@ START_TEST(what_is_not_understood_is_refused_by_key)
         char text[512];
         snprintf(text, sizeof text, "{" SMALL ", %s}", refused[i].keys);
         CHECK_FAILS(parse(&config, text, &err), EG_INPUT, refused[i].part, err);
-        parse(&config, text, &err) == EG_OK ? ck_abort() : (void)0;
-        ck_assert_ptr_nonnull(strstr(err.text, "dir/config.json"));
+        CHECK_FAILS(parse(&config, text, &err), EG_INPUT, "dir/config.json", err);
     }
 }
 END_TEST
 
-START_TEST(sizes_are_required_and_bounded)
+/* A file with 32 for each required size but one, whose value is given ("": absent). */
+static void check_size_refused(const char *key, const char *value)
 {
     static const char *const keys[] = {"model_dim", "head_dim", "num_transformer_layers",
                                        "vocab_size"};
-    static const char *const values[] = {"", "0", "-1", "1.5", "1000000000", "\"64\"", "null"};
-    for (size_t k = 0; k < 4; k++) {
-        for (size_t v = 0; v < sizeof values / sizeof values[0]; v++) {
-            eg_error err = {0};
-            eg_config config;
-            char text[512] = "{\"tie_word_embeddings\": true";
-            for (size_t other = 0; other < 4; other++) {
-                const char *value = other == k ? values[v] : "32";
-                if (value[0] != '\0') {
-                    snprintf(text + strlen(text), sizeof text - strlen(text), ", \"%s\": %s",
-                             keys[other], value);
-                }
-            }
-            strcat(text, "}");
-            CHECK_FAILS(parse(&config, text, &err), EG_INPUT, keys[k], err);
+    eg_error err = {0};
+    eg_config config;
+    char text[512] = "{\"tie_word_embeddings\": true";
+    for (size_t i = 0; i < 4; i++) {
+        const char *written = strcmp(keys[i], key) == 0 ? value : "32";
+        if (written[0] != '\0') {
+            snprintf(text + strlen(text), sizeof text - strlen(text), ", \"%s\": %s", keys[i],
+                     written);
         }
+    }
+    strcat(text, "}");
+    CHECK_FAILS(parse(&config, text, &err), EG_INPUT, key, err);
+}
+
+START_TEST(sizes_are_required_and_bounded)
+{
+    static const char *const values[] = {"", "0", "-1", "1.5", "1000000000", "\"64\"", "null"};
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
+        check_size_refused("model_dim", values[i]);
+        check_size_refused("head_dim", values[i]);
+        check_size_refused("num_transformer_layers", values[i]);
+        check_size_refused("vocab_size", values[i]);
     }
     eg_error err = {0};
     eg_config config;

@@ -1,4 +1,4 @@
-#include "model/layout.h"
+#include "model/weight_layout.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -3,8 +3,8 @@
  * Hugging Face's files, its shape and how CoreNet initialises it. Loading checks against this
  * list, creating writes it, and the number of parameters is its sum.
  */
-#ifndef EG_MODEL_LAYOUT_H
-#define EG_MODEL_LAYOUT_H
+#ifndef EG_MODEL_WEIGHT_LAYOUT_H
+#define EG_MODEL_WEIGHT_LAYOUT_H
 
 #include <stddef.h>
 
