@@ -196,8 +196,7 @@ static void attend(const eg_model *model, const eg_layer *layer, const double *q
     }
     memset(out, 0, dim * sizeof *out);
     for (size_t u = 0; u <= t; u++) {
-        const double *value =
-            qkv + u * width + (layer->query_heads + layer->kv_heads + kv) * dim;
+        const double *value = qkv + u * width + (layer->query_heads + layer->kv_heads + kv) * dim;
         for (size_t j = 0; j < dim; j++) {
             out[j] += exp(p[u]) / sum * value[j];
         }

@@ -11,10 +11,10 @@
 
 typedef struct reference_point {
     const eg_model *model;
-    const eg_adapter *adapter;   /* NULL: none */
-    const eg_dropout *dropout;   /* NULL: none */
-    const float *direction;      /* [parameters.total], or NULL */
-    double distance;             /* parameters are values + distance · direction */
+    const eg_adapter *adapter; /* NULL: none */
+    const eg_dropout *dropout; /* NULL: none */
+    const float *direction;    /* [parameters.total], or NULL */
+    double distance;           /* parameters are values + distance · direction */
     double z_loss;
 } reference_point;
 

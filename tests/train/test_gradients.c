@@ -19,15 +19,15 @@ static const char *const shape =
     "\"ffn_multipliers\":[0.7,1.4],\"qkv_multipliers\":[0.5,1.0],\"ffn_with_glu\":true,"
     "\"normalize_qk_projections\":%s,\"share_input_output_layers\":%s}";
 
-static char *all_sites[] = {"qkv_proj",         "out_proj", "proj_1", "proj_2",
-                            "token_embeddings", "lm_head"};
+static char *all_sites[] = {"qkv_proj", "out_proj",         "proj_1",
+                            "proj_2",   "token_embeddings", "lm_head"};
 
 static const eg_row rows[] = {{11, 0, 5, 0, 0}, {3, 5, 1, 0, 0}, {42, 6, 9, 0, 0}};
 static const int32_t ids[] = {1, 4, 28, 7, 7, 9, 1, 2, 3, 4, 5, 6, 20, 21, 22};
-static const int32_t targets[] = {4,          28, EG_IGNORE, 7, EG_IGNORE, 12, EG_IGNORE, 3,
+static const int32_t targets[] = {4,         28, EG_IGNORE, 7,  EG_IGNORE, 12, EG_IGNORE, 3,
                                   EG_IGNORE, 5,  6,         20, 21,        0,  28};
 static const eg_batch batch = {15, 3, rows, ids, targets};
-enum { TARGETS = 10 };
+enum { TARGETS = 11 };
 
 typedef struct bench {
     char directory[64];
@@ -73,8 +73,7 @@ static void accumulate(bench *b, eg_keep keep, const eg_batch *of, const eg_drop
 {
     eg_error err = {0};
     eg_session *session = NULL;
-    const eg_session_options options = {
-        .max_tokens = of->tokens + 1, .keep = keep, .head_rows = 4};
+    const eg_session_options options = {.max_tokens = of->tokens + 1, .keep = keep, .head_rows = 4};
     CHECK_OK(eg_session_open(&session, &b->model, &b->adapter.grafts, &options, &err), err);
     CHECK_OK(eg_accumulate(session, of, TARGETS, 0.01, dropout, loss, &err), err);
     eg_session_free(session);
@@ -89,7 +88,7 @@ static void clear_gradients(bench *b)
 static void check_tensor(bench *b, const eg_parameter *p, const eg_dropout *dropout)
 {
     const eg_parameters *all = &b->adapter.parameters;
-    const double h = 1e-4;
+    const double h = 1e-6;
     float *direction = zero_floats(all->total);
     for (size_t j = 0; j < p->count; j++) {
         direction[p->offset + j] = (float)eg_random_normal(1234, p->offset + j);
@@ -99,8 +98,8 @@ static void check_tensor(bench *b, const eg_parameter *p, const eg_dropout *drop
     point.distance = -h;
     const double slope = (up - reference_loss(&point, &batch)) / (2.0 * h) / TARGETS;
     const double found = inner_product(all->gradients, direction, all->total);
-    const double size = sqrt(inner_product(all->gradients + p->offset,
-                                           all->gradients + p->offset, p->count));
+    const double size =
+        sqrt(inner_product(all->gradients + p->offset, all->gradients + p->offset, p->count));
     ck_assert_msg(fabs(found - slope) < 3e-5 * (1e-3 + size + fabs(slope)),
                   "%s: gradient along a direction is %.8g, the difference quotient %.8g (%.2g)",
                   p->name, found, slope, fabs(found - slope) / (fabs(slope) + 1e-12));
@@ -229,8 +228,7 @@ START_TEST(gradients_do_not_depend_on_packing_or_threads)
         }
         eg_threads_use(threads);
         ck_assert_double_eq_tol(nll, loss.nll, 1e-5);
-        ck_assert_double_lt(relative_distance(b.adapter.parameters.gradients, packed, total),
-                            2e-6);
+        ck_assert_double_lt(relative_distance(b.adapter.parameters.gradients, packed, total), 1e-5);
         free(packed);
         bench_close(&b);
     }
