@@ -141,6 +141,19 @@ static eg_status encode_question(eg_choice_run *s, const eg_question *question, 
     return EG_OK;
 }
 
+/* The first choice that has the same tokens. */
+static size_t find_twin(const encoded *choices, size_t choice)
+{
+    const encoded *own = &choices[choice];
+    for (size_t i = 0; i < choice; i++) {
+        if (choices[i].count == own->count && choices[i].start == own->start &&
+            memcmp(choices[i].ids, own->ids, own->count * sizeof *own->ids) == 0) {
+            return i;
+        }
+    }
+    return choice;
+}
+
 /* The tokens to run once for all choices: those all begin with, but for the last common one,
    which each choice runs itself because what follows it differs. */
 static size_t shared_prefix(const encoded *choices, size_t count)
@@ -213,6 +226,9 @@ static eg_status add_rows(eg_choice_run *s, const eg_question *question, size_t 
     for (size_t i = 0; i < question->count; i++) {
         const encoded *choice = &s->choices[i];
         const slot one = {first + i, 1};
+        if (s->result->choices[first + i].twin != i) {
+            continue;
+        }
         EG_TRY(add_row(s, question->row, choice, prefix, choice->count - 1, prefix_row, one, err));
     }
     return EG_OK;
@@ -322,6 +338,7 @@ eg_status eg_choice_add(eg_choice_run *s, const eg_question *question, eg_error 
     eg_answer *answer = &s->result->answers[s->result->count - 1];
     for (size_t i = 0; i < question->count; i++) {
         answer->overlong |= s->choices[i].cut;
+        s->result->choices[answer->first + i].twin = find_twin(s->choices, i);
     }
     return add_rows(s, question, answer->first, err);
 }
@@ -331,7 +348,12 @@ eg_status eg_choice_finish(eg_choice_run *s, eg_error *err)
     EG_TRY(flush(s, err));
     for (size_t i = 0; i < s->result->count; i++) {
         eg_answer *answer = &s->result->answers[i];
-        eg_answer_decide(answer, s->result->choices + answer->first);
+        eg_choice *choices = s->result->choices + answer->first;
+        for (size_t c = 0; c < answer->count; c++) {
+            choices[c].logp = choices[choices[c].twin].logp;
+            choices[c].tokens = choices[choices[c].twin].tokens;
+        }
+        eg_answer_decide(answer, choices);
     }
     return EG_OK;
 }

@@ -37,6 +37,8 @@ typedef struct eg_choice {
     size_t tokens;     /* in the sum */
     size_t characters; /* of the continuation */
     size_t bytes;
+    size_t twin; /* the question's first choice with the same tokens, often itself: it is run
+                    once for both, so that equal choices tie to the last bit */
 } eg_choice;
 
 typedef struct eg_answer {
