@@ -3,11 +3,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "model/base/memory.h"
 #include "model/base/random.h"
 
-/* Small enough for a core's cache, large enough to share out. */
-enum { CHUNK = 1 << 18, LANES = 4, STEP = LANES * 8 };
+enum { LANES = 4, STEP = LANES * 8 };
 
 /* A number is NaN or Inf when all bits of its exponent are set. Masked to the exponents, and
    with one unit of the exponent added, exactly those carry into the sign bits, which the mask
@@ -47,7 +45,7 @@ static inline void absorb(uint64_t lane[LANES], uint64_t *carried, const unsigne
     }
 }
 
-static eg_digest digest_chunk(const unsigned char *bytes, size_t length, exponent e, bool *finite)
+static eg_digest digest_bytes(const unsigned char *bytes, size_t length, exponent e, bool *finite)
 {
     uint64_t lane[LANES] = {1, 2, 3, 4};
     uint64_t carried = 0;
@@ -85,29 +83,13 @@ static eg_digest digest_description(const eg_tensor *tensor)
     return digest;
 }
 
-eg_status eg_digest_tensor(const eg_tensor *tensor, eg_digest *digest, bool *finite, eg_error *err)
+eg_digest eg_digest_tensor(const eg_tensor *tensor, bool *finite)
 {
-    const size_t chunks = tensor->bytes / CHUNK + (tensor->bytes % CHUNK > 0);
-    const exponent e = exponent_of(tensor->dtype);
-    struct {
-        eg_digest digest;
-        bool finite;
-    } *parts = NULL;
-    EG_TRY(eg_alloc(&parts, chunks, sizeof *parts, err));
-#pragma omp parallel for schedule(static) if (chunks > 1)
-    for (size_t i = 0; i < chunks; i++) {
-        const size_t left = tensor->bytes - i * CHUNK;
-        parts[i].digest = digest_chunk(tensor->data + i * CHUNK, left < CHUNK ? left : CHUNK, e,
-                                       &parts[i].finite);
-    }
-    *digest = digest_description(tensor);
-    *finite = true;
-    for (size_t i = 0; i < chunks; i++) {
-        eg_digest_fold(digest, &parts[i].digest);
-        *finite = *finite && parts[i].finite;
-    }
-    eg_free(parts);
-    return EG_OK;
+    eg_digest digest = digest_description(tensor);
+    const eg_digest bytes =
+        digest_bytes(tensor->data, tensor->bytes, exponent_of(tensor->dtype), finite);
+    eg_digest_fold(&digest, &bytes);
+    return digest;
 }
 
 size_t eg_first_not_finite(const eg_tensor *tensor)

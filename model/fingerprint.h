@@ -8,7 +8,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "model/base/error.h"
 #include "model/safetensors.h"
 
 typedef struct eg_digest {
@@ -16,9 +15,8 @@ typedef struct eg_digest {
 } eg_digest;
 
 /* Digest of name, dtype, shape and bytes of a tensor of type F32, F16 or BF16, and whether all
-   its numbers are finite. Runs on all threads; the result does not depend on their number. */
-EG_CHECKED eg_status eg_digest_tensor(const eg_tensor *tensor, eg_digest *digest, bool *finite,
-                                      eg_error *err);
+   its numbers are finite. */
+eg_digest eg_digest_tensor(const eg_tensor *tensor, bool *finite);
 
 /* Fold `next` into `digest`: the order matters. Start from a zeroed digest. */
 void eg_digest_fold(eg_digest *digest, const eg_digest *next);

@@ -14,6 +14,8 @@ typedef struct bound {
     eg_weight weight;
     const eg_tensor *tensor;
     const eg_safetensors *file;
+    eg_digest digest;
+    bool finite;
 } bound;
 
 const eg_tensor *eg_model_tensor(const eg_model *model, const char *name,
@@ -130,17 +132,18 @@ static eg_status fail_not_finite(const bound *b, eg_error *err)
 }
 
 /* weights is sorted by name, so that the fingerprint does not depend on files and order. */
-static eg_status scan(eg_model *model, const bound *weights, size_t count, eg_error *err)
+static eg_status scan(eg_model *model, bound *weights, size_t count, eg_error *err)
 {
-    eg_digest all = {0};
+    eg_digest all = {{0}};
+#pragma omp parallel for schedule(dynamic)
     for (size_t i = 0; i < count; i++) {
-        eg_digest one;
-        bool finite = true;
-        EG_TRY(eg_digest_tensor(weights[i].tensor, &one, &finite, err));
-        if (!finite) {
+        weights[i].digest = eg_digest_tensor(weights[i].tensor, &weights[i].finite);
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (!weights[i].finite) {
             return fail_not_finite(&weights[i], err);
         }
-        eg_digest_fold(&all, &one);
+        eg_digest_fold(&all, &weights[i].digest);
     }
     snprintf(model->fingerprint, sizeof model->fingerprint, "%016" PRIx64 "%016" PRIx64,
              all.word[0], all.word[1]);

@@ -3,16 +3,15 @@
 #include "model/model.h"
 #include "model/weight_layout.h"
 
-/* Weights that are made and written at a time. */
-enum { BLOCK = 1 << 18 };
+/* Weights that are written at a time, and that a thread makes at a time. */
+enum { BLOCK = 1 << 20, PART = 1 << 12 };
 
 typedef struct creation {
     const eg_config *config;
     uint64_t seed;
     eg_tensor_spec *specs; /* [layout] */
     char (*names)[64];     /* what specs name */
-    float *values;         /* [BLOCK] */
-    float *narrow;         /* room for BLOCK weights of any type */
+    unsigned char *bytes;  /* BLOCK weights of the checkpoint's type */
 } creation;
 
 static void describe_all(creation *c, size_t count)
@@ -27,28 +26,33 @@ static void describe_all(creation *c, size_t count)
     }
 }
 
-/* Weights first .. first+count-1 of a tensor: functions of seed, name and index alone, so that
-   threads may share them out as they like. */
-static void make_block(const creation *c, const eg_weight *weight, size_t first, size_t count)
+/* Weights first .. first+count-1 of a tensor to `bytes`: functions of seed, name and index
+   alone, so that threads may share them out as they like. */
+static void make_part(const creation *c, const eg_weight *weight, size_t first, size_t count,
+                      void *bytes)
 {
     const uint64_t key = eg_key_string(c->seed, weight->name);
-#pragma omp parallel for schedule(static)
+    float values[PART];
     for (size_t i = 0; i < count; i++) {
-        c->values[i] =
+        values[i] =
             weight->std > 0 ? (float)(weight->std * eg_random_normal(key, first + i)) : 1.0f;
     }
-    eg_narrow(c->narrow, c->values, c->config->dtype, count);
+    eg_narrow(bytes, values, c->config->dtype, count);
 }
 
 static eg_status write_weight(const creation *c, eg_safetensors_writer *writer,
                               const eg_weight *weight, eg_error *err)
 {
+    const size_t size = eg_dtype_size(c->config->dtype);
     for (size_t first = 0; first < weight->count; first += BLOCK) {
         const size_t left = weight->count - first;
         const size_t count = left < BLOCK ? left : BLOCK;
-        make_block(c, weight, first, count);
-        EG_TRY(
-            eg_safetensors_write(writer, c->narrow, count * eg_dtype_size(c->config->dtype), err));
+#pragma omp parallel for schedule(dynamic)
+        for (size_t at = 0; at < count; at += PART) {
+            make_part(c, weight, first + at, count - at < PART ? count - at : PART,
+                      c->bytes + at * size);
+        }
+        EG_TRY(eg_safetensors_write(writer, c->bytes, count * size, err));
     }
     return EG_OK;
 }
@@ -59,8 +63,7 @@ static eg_status write_weights(creation *c, const char *path, eg_error *err)
     eg_safetensors_writer writer;
     EG_TRY(eg_alloc(&c->specs, count, sizeof *c->specs, err));
     EG_TRY(eg_alloc(&c->names, count, sizeof *c->names, err));
-    EG_TRY(eg_alloc(&c->values, BLOCK, sizeof *c->values, err));
-    EG_TRY(eg_alloc(&c->narrow, BLOCK, sizeof *c->narrow, err));
+    EG_TRY(eg_alloc(&c->bytes, BLOCK, eg_dtype_size(c->config->dtype), err));
     describe_all(c, count);
     json_t *metadata = json_pack("{s:s}", "format", "pt");
     eg_status status = eg_safetensors_begin(&writer, path, c->specs, count, metadata, err);
@@ -98,7 +101,6 @@ eg_status eg_model_create(const eg_config *config, uint64_t seed, const char *di
     eg_text_deinit(&path);
     eg_free(c.specs);
     eg_free(c.names);
-    eg_free(c.values);
-    eg_free(c.narrow);
+    eg_free(c.bytes);
     return status;
 }
