@@ -12,7 +12,7 @@ sh tests/tools/packages.sh cmake ninja-build clang-14 libclang-rt-14-dev libomp-
     pkg-config libopenblas-openmp-dev libyaml-dev libzstd-dev libjansson-dev \
     libsentencepiece-dev libpcre2-dev check
 
-archer=$(dpkg -L libomp5-14 | grep "/libarcher\.so$")
+archer=$(dpkg -L libomp-14-dev | grep "/libarcher\.so$")
 cmake -G Ninja --preset tsan
 cmake --build --preset tsan
 

@@ -284,8 +284,8 @@ START_TEST(a_saved_config_loads_to_the_same_shapes)
         " \"share_input_output_layers\": true, \"rope_freq_constant\": 12345.5}",
         "{" SMALL ", \"ffn_multipliers\": [2.6875, 1.0, 2.0], \"ffn_dim_divisor\": 1,"
         " \"normalize_qk_projections\": true, \"qkv_multipliers\": [1, 0.5, 2]}",
-        "{\"model_dim\": 16, \"head_dim\": 8, \"num_transformer_layers\": 2, \"vocab_size\": 9,"
-        " \"ffn_multipliers\": [1.5, 2.5], \"ffn_dim_divisor\": 8}",
+        ("{\"model_dim\": 16, \"head_dim\": 8, \"num_transformer_layers\": 2, \"vocab_size\": 9,"
+         " \"ffn_multipliers\": [1.5, 2.5], \"ffn_dim_divisor\": 8}"),
         "{\"model_dim\": 16, \"head_dim\": 8, \"num_transformer_layers\": 1, \"vocab_size\": 9}",
     };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
