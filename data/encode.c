@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "data/parting.h"
 #include "model/base/memory.h"
 
 eg_status eg_mask_find(eg_mask *mask, const char *name, eg_error *err)
@@ -52,21 +53,52 @@ static bool holds_learned(const eg_rendering *rendering, size_t *at, size_t last
     return false;
 }
 
-/* Encode the text of segments [first, last) as one string. */
+/* A part of a run: bytes [from, to) of the text, which lie in segments [first, last). */
+typedef struct run_bounds {
+    size_t first, last;
+    size_t from, to;
+} run_bounds;
+
+/* Encode a part and add its pieces, without the first `skip`. */
+static eg_status encode_bytes(const eg_tokenizer *tokenizer, const eg_rendering *rendering,
+                              const run_bounds *bounds, size_t skip, eg_encoding *encoding,
+                              eg_error *err)
+{
+    eg_tokens *run = &encoding->run;
+    const size_t from = bounds->from;
+    EG_TRY(
+        eg_tokenizer_encode(tokenizer, rendering->text.bytes + from, bounds->to - from, run, err));
+    EG_TRY(reserve(encoding, run->count, err));
+    size_t at = bounds->first;
+    for (size_t i = skip; i < run->count; i++) {
+        /* A piece that covers nothing belongs to the character where it stands. */
+        const size_t begin = from + run->begin[i];
+        const size_t end = from + (run->end[i] > run->begin[i] ? run->end[i] : run->begin[i] + 1);
+        add_token(encoding, run->ids[i], holds_learned(rendering, &at, bounds->last, begin, end));
+    }
+    return EG_OK;
+}
+
+/* Encode the text of segments [first, last) as one string. SentencePiece takes a hundred times a
+   text's size in memory, so a very long one is encoded in parts where that gives the same. */
 static eg_status encode_run(const eg_tokenizer *tokenizer, const eg_rendering *rendering,
                             size_t first, size_t last, eg_encoding *encoding, eg_error *err)
 {
-    const size_t offset = rendering->segments[first].begin;
-    const size_t length = rendering->segments[last - 1].end - offset;
-    eg_tokens *run = &encoding->run;
-    EG_TRY(eg_tokenizer_encode(tokenizer, rendering->text.bytes + offset, length, run, err));
-    EG_TRY(reserve(encoding, run->count, err));
-    size_t at = first;
-    for (size_t i = 0; i < run->count; i++) {
-        /* A piece that covers nothing belongs to the character where it stands. */
-        const size_t begin = offset + run->begin[i];
-        const size_t end = offset + (run->end[i] > run->begin[i] ? run->end[i] : run->begin[i] + 1);
-        add_token(encoding, run->ids[i], holds_learned(rendering, &at, last, begin, end));
+    const char *text = rendering->text.bytes;
+    const size_t end = rendering->segments[last - 1].end;
+    run_bounds bounds = {first, last, rendering->segments[first].begin, end};
+    eg_parting parting = {0};
+    if (end - bounds.from > EG_PART_BYTES) {
+        EG_TRY(eg_parting_find(&parting, tokenizer, err));
+    }
+    for (size_t skip = 0; bounds.from < end; bounds.from = bounds.to) {
+        bounds.to = bounds.from + eg_part_length(&parting, text + bounds.from, end - bounds.from);
+        if (bounds.to - bounds.from > EG_PART_MOST) {
+            return eg_fail(err, EG_INPUT, "a text of %zu bytes without a line feed; split it",
+                           bounds.to - bounds.from);
+        }
+        EG_TRY(encode_bytes(tokenizer, rendering, &bounds, skip, encoding, err));
+        skip = parting.prefix;
     }
     return EG_OK;
 }
