@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "model/base/threads.h"
 #include "model/kernels/rms_norm.h"
 #include "model/kernels/swiglu.h"
 
@@ -78,7 +79,7 @@ eg_attention eg_layer_attention(eg_session *s, size_t layer, eg_cache *cache)
 /* out = x + branch; out may be x. */
 static void add_residual(const float *x, const float *branch, size_t count, float *out)
 {
-#pragma omp parallel for simd schedule(static)
+#pragma omp parallel for simd schedule(static) if (eg_worth_threads(count))
     for (size_t i = 0; i < count; i++) {
         out[i] = x[i] + branch[i];
     }

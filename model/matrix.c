@@ -3,6 +3,7 @@
 #include <stdint.h>
 
 #include "model/base/memory.h"
+#include "model/base/threads.h"
 #include "model/kernels/gemm.h"
 
 /* Weights narrower than f32 are widened in blocks that stay in the cache. */
@@ -48,7 +49,7 @@ void eg_matrix_widen_rows(const eg_matrix *w, size_t first, size_t count, float 
 {
     const size_t stride = w->columns * eg_dtype_size(w->dtype);
     const unsigned char *bytes = w->data;
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (eg_worth_threads(count * w->columns))
     for (size_t row = 0; row < count; row++) {
         eg_widen(out + row * w->columns, bytes + (first + row) * stride, w->dtype, w->columns);
     }

@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "model/base/memory.h"
+#include "model/base/threads.h"
 #include "peft/kind.h"
 
 /* Below this share of the sum of the terms' sizes n² is computed again from the row itself. */
@@ -91,13 +92,13 @@ static void add_squares(const float *block, size_t first, size_t rows, size_t co
                         bool by_column, double *base)
 {
     if (!by_column) {
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (eg_worth_threads(rows * columns))
         for (size_t i = 0; i < rows; i++) {
             base[first + i] = dot(block + i * columns, block + i * columns, columns);
         }
         return;
     }
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (eg_worth_threads(rows * columns))
     for (size_t j = 0; j < columns; j++) {
         for (size_t i = 0; i < rows; i++) {
             const double value = block[i * columns + j];
@@ -170,7 +171,7 @@ static void gram_matrix(const site_work *work)
 {
     const size_t rank = work->target->rank;
     const size_t in = work->target->module.in;
-#pragma omp parallel for schedule(static, 1)
+#pragma omp parallel for schedule(static, 1) if (eg_worth_threads(rank * rank * in))
     for (size_t i = 0; i < rank; i++) {
         for (size_t k = 0; k <= i; k++) {
             const double value = dot(work->graft->a + i * in, work->graft->a + k * in, in);
@@ -269,7 +270,7 @@ static void squares(const site_work *work)
         eg_matrix_forward(work->w, work->graft->a, rank, work->product, false, work->scratch);
     }
     gram_matrix(work);
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (eg_worth_threads(out * rank * rank))
     for (size_t j = 0; j < out; j++) {
         work->square[j] = factored_square(work, j);
     }

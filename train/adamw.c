@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "model/base/memory.h"
+#include "model/base/threads.h"
 
 eg_adamw_options eg_adamw_defaults(double weight_decay)
 {
@@ -69,7 +70,7 @@ typedef struct update {
 static void update_tensor(const update *u, size_t count, float *restrict p, float *restrict m,
                           float *restrict v, const float *restrict g)
 {
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (eg_worth_threads(count))
     for (size_t i = 0; i < count; i++) {
         const double gradient = g[i];
         const double first = u->beta1 * m[i] + (1 - u->beta1) * gradient;

@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "model/base/threads.h"
+
 /* Parts of the sum of squares: a constant, whatever the number of threads. */
 enum { PARTS = 64 };
 
@@ -9,7 +11,7 @@ static double sum_of_squares(const float *values, size_t count)
 {
     double parts[PARTS];
     const size_t size = count / PARTS + 1;
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (eg_worth_threads(count))
     for (size_t part = 0; part < PARTS; part++) {
         const size_t begin = part * size < count ? part * size : count;
         const size_t end = begin + size < count ? begin + size : count;
@@ -54,7 +56,7 @@ eg_status eg_clip(eg_parameters *parameters, double max_norm, double *norm, eg_e
     if (max_norm <= 0 || factor >= 1) {
         return EG_OK;
     }
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (eg_worth_threads(parameters->total))
     for (size_t i = 0; i < parameters->total; i++) {
         gradients[i] = (float)(gradients[i] * factor);
     }

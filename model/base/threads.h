@@ -19,6 +19,13 @@ size_t eg_threads_count(void);
 /* The cores this process may run on. */
 size_t eg_threads_available(void);
 
+/* Whether a loop over `work` numbers, a few operations each, is worth waking threads for:
+   `#pragma omp parallel for schedule(static) if (eg_worth_threads(n))`. */
+static inline int eg_worth_threads(size_t work)
+{
+    return work >= 32768;
+}
+
 /* Between these two, calls of OpenBLAS stay on the calling thread: for parallel loops whose
    bodies call it. Call both outside of the parallel region. */
 void eg_blas_single(void);

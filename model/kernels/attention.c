@@ -128,6 +128,13 @@ static void forward_block(const eg_attention *a, const block *b, float *out, flo
                  stride);
 }
 
+/* Multiplications of a span: two products over half of its square and its prefix. */
+static int span_worth_threads(const eg_attention *a, const eg_span *span)
+{
+    const size_t keys = span->prefix_length + (span->length + 1) / 2;
+    return eg_worth_threads(a->heads * a->head_dim * span->length * keys / 4);
+}
+
 /* Blocks write to places of their own, so any thread may take any of them. */
 void eg_attention_forward(const eg_attention *a, float *out, float *lse, float *scratch,
                           size_t max_keys)
@@ -137,7 +144,7 @@ void eg_attention_forward(const eg_attention *a, float *out, float *lse, float *
     for (size_t s = 0; s < a->span_count; s++) {
         const eg_span *span = &a->spans[s];
         const size_t blocks = blocks_of_span(span);
-#pragma omp parallel for schedule(dynamic) if (blocks * a->heads > 1)
+#pragma omp parallel for schedule(dynamic) if (span_worth_threads(a, span))
         for (size_t i = 0; i < blocks * a->heads; i++) {
             /* The longest blocks first: they are the last of their row. */
             const size_t at = blocks - 1 - i / a->heads;
@@ -218,7 +225,7 @@ void eg_attention_backward(const eg_attention *a, const eg_attention_gradient *g
 {
     const size_t room = eg_attention_scratch(max_keys);
     eg_blas_single();
-#pragma omp parallel for schedule(dynamic)
+#pragma omp parallel for schedule(dynamic) if (eg_worth_threads(a->tokens * a->heads * a->head_dim))
     for (size_t i = 0; i < a->span_count * a->kv_heads; i++) {
         backward_kv_head(a, g, &a->spans[i / a->kv_heads], i % a->kv_heads,
                          scratch + (size_t)omp_get_thread_num() * room);

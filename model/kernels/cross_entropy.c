@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "model/base/threads.h"
 #include "model/kernels/math.h"
 
 static double log_sum_exp(const float *row, size_t n)
@@ -27,7 +28,7 @@ static double log_sum_exp(const float *row, size_t n)
 void eg_cross_entropy(const float *logits, const int32_t *targets, size_t n, size_t vocab,
                       double *nll, double *lse)
 {
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (eg_worth_threads(n * vocab))
     for (size_t i = 0; i < n; i++) {
         const float *row = logits + i * vocab;
         lse[i] = log_sum_exp(row, vocab);
@@ -38,7 +39,7 @@ void eg_cross_entropy(const float *logits, const int32_t *targets, size_t n, siz
 void eg_cross_entropy_backward(float *logits, const int32_t *targets, const double *lse, size_t n,
                                size_t vocab, float scale, float z_loss)
 {
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (eg_worth_threads(n * vocab))
     for (size_t i = 0; i < n; i++) {
         float *row = logits + i * vocab;
         const float shift = (float)lse[i];

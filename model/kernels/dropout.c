@@ -1,6 +1,7 @@
 #include "model/kernels/dropout.h"
 
 #include "model/base/random.h"
+#include "model/base/threads.h"
 
 /* 32 random bits per feature, two features to a draw; kept where they reach p · 2^32. */
 static void mask_token(uint64_t key, uint64_t threshold, float scale, const float *x, size_t width,
@@ -18,7 +19,7 @@ void eg_dropout_apply(const eg_dropout_mask *mask, const float *x, size_t n, siz
 {
     const uint64_t threshold = (uint64_t)((double)mask->probability * 0x1p32);
     const float scale = (float)(1.0 / (1.0 - (double)mask->probability));
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (eg_worth_threads(n * width))
     for (size_t t = 0; t < n; t++) {
         const uint64_t row = eg_key(eg_key(mask->key, mask->row_ids[t]), mask->site);
         mask_token(eg_key(row, (uint64_t)mask->positions[t]), threshold, scale, x + t * width,

@@ -1,5 +1,6 @@
 #include "model/kernels/embedding.h"
 
+#include "model/base/threads.h"
 #include "model/kernels/gemm.h"
 #include "model/kernels/row_scale.h"
 
@@ -8,7 +9,7 @@ static void gather_rows(const eg_matrix *table, const int32_t *ids, size_t n, fl
     const size_t dim = table->columns;
     const size_t stride = dim * eg_dtype_size(table->dtype);
     const unsigned char *bytes = table->data;
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (eg_worth_threads(n * dim))
     for (size_t t = 0; t < n; t++) {
         eg_widen(out + t * dim, bytes + (size_t)ids[t] * stride, table->dtype, dim);
     }

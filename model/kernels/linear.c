@@ -1,5 +1,6 @@
 #include "model/kernels/linear.h"
 
+#include "model/base/threads.h"
 #include "model/kernels/gemm.h"
 #include "model/kernels/row_scale.h"
 
@@ -18,7 +19,7 @@ static void add_frozen_rest(const eg_linear *linear, const float *x, const float
                             float *y, const eg_linear_scratch *scratch)
 {
     const size_t count = n * linear->weight->columns;
-#pragma omp parallel for simd schedule(static)
+#pragma omp parallel for simd schedule(static) if (eg_worth_threads(count))
     for (size_t i = 0; i < count; i++) {
         scratch->rest[i] = x[i] - dropped[i];
     }
@@ -51,7 +52,7 @@ void eg_linear_forward(const eg_linear *linear, const float *x, size_t n, float 
 
 static void add(const float *from, size_t count, float *to)
 {
-#pragma omp parallel for simd schedule(static)
+#pragma omp parallel for simd schedule(static) if (eg_worth_threads(count))
     for (size_t i = 0; i < count; i++) {
         to[i] += from[i];
     }
@@ -68,7 +69,7 @@ static void input_gradient_dropped(const eg_linear *linear, const float *dy, con
     if (graft->row_scale != NULL) {
         float *difference = scratch->output; /* holds gc, which is not needed after this */
         const size_t count = n * w->rows;
-#pragma omp parallel for simd schedule(static)
+#pragma omp parallel for simd schedule(static) if (eg_worth_threads(count))
         for (size_t i = 0; i < count; i++) {
             difference[i] = dy_scaled[i] - dy[i];
         }

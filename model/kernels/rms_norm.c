@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "model/base/threads.h"
 #include "model/kernels/math.h"
 
 static float inverse_rms(const float *x, size_t dim, double eps)
@@ -40,7 +41,7 @@ void eg_rms_norm_row_backward(const float *x, const float *w, size_t dim, double
 
 void eg_rms_norm(const float *x, const float *w, size_t n, size_t dim, double eps, float *y)
 {
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (eg_worth_threads(n * dim))
     for (size_t t = 0; t < n; t++) {
         eg_rms_norm_row(x + t * dim, w, dim, eps, y + t * dim);
     }
@@ -49,7 +50,7 @@ void eg_rms_norm(const float *x, const float *w, size_t n, size_t dim, double ep
 void eg_rms_norm_backward(const float *x, const float *w, const float *dy, size_t n, size_t dim,
                           double eps, float *dx)
 {
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (eg_worth_threads(n * dim))
     for (size_t t = 0; t < n; t++) {
         const float *row = x + t * dim;
         const float *dy_row = dy + t * dim;

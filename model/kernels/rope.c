@@ -3,12 +3,13 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/base/threads.h"
 #include "model/kernels/rms_norm.h"
 
 void eg_rope_table(float *cosines, float *sines, size_t positions, size_t head_dim, double base)
 {
     const size_t half = head_dim / 2;
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (eg_worth_threads(positions * half))
     for (size_t p = 0; p < positions; p++) {
         for (size_t j = 0; j < half; j++) {
             const double angle = (double)p * pow(base, -2.0 * (double)j / (double)head_dim);
@@ -37,7 +38,7 @@ void eg_rope_forward(const eg_rope *rope, const float *norm, size_t heads, size_
 {
     const size_t dim = rope->head_dim;
     const size_t half = dim / 2;
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (eg_worth_threads(n * heads * dim))
     for (size_t t = 0; t < n; t++) {
         const size_t p = (size_t)rope->positions[t];
         for (size_t h = 0; h < heads; h++) {
@@ -58,7 +59,7 @@ void eg_rope_backward(const eg_rope *rope, const float *norm, size_t heads, size
 {
     const size_t dim = rope->head_dim;
     const size_t half = dim / 2;
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (eg_worth_threads(n * heads * dim))
     for (size_t t = 0; t < n; t++) {
         const size_t p = (size_t)rope->positions[t];
         for (size_t h = 0; h < heads; h++) {

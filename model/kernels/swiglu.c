@@ -1,10 +1,11 @@
 #include "model/kernels/swiglu.h"
 
+#include "model/base/threads.h"
 #include "model/kernels/math.h"
 
 void eg_swiglu(const float *halves, size_t n, size_t width, float *out)
 {
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (eg_worth_threads(n * width))
     for (size_t t = 0; t < n; t++) {
         const float *gate = halves + 2 * t * width;
         const float *up = gate + width;
@@ -19,7 +20,7 @@ void eg_swiglu(const float *halves, size_t n, size_t width, float *out)
 void eg_swiglu_backward(const float *halves, const float *dout, size_t n, size_t width,
                         float *d_halves)
 {
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (eg_worth_threads(n * width))
     for (size_t t = 0; t < n; t++) {
         const float *gate = halves + 2 * t * width;
         const float *up = gate + width;
