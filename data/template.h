@@ -91,4 +91,9 @@ void eg_rendering_deinit(eg_rendering *rendering);
 EG_CHECKED eg_status eg_template_render(const eg_template *template, const eg_record *record,
                                         bool prompt_only, eg_rendering *rendering, eg_error *err);
 
+/* Render a single-turn record up to its output: the prompt and what the completion has before
+   {output}, so that choices of an output can be scored behind it. */
+EG_CHECKED eg_status eg_template_render_head(const eg_template *template, const eg_record *record,
+                                             eg_rendering *rendering, eg_error *err);
+
 #endif

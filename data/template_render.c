@@ -242,3 +242,16 @@ eg_status eg_template_render(const eg_template *template, const eg_record *recor
         return eg_fail(err, EG_USAGE, "preference pairs cannot be trained on yet");
     }
 }
+
+eg_status eg_template_render_head(const eg_template *template, const eg_record *record,
+                                  eg_rendering *rendering, eg_error *err)
+{
+    EG_TRY(eg_template_render(template, record, true, rendering, err));
+    if (template->prompt == NULL || template->completion == NULL) {
+        return EG_OK; /* a chat: what stands before the assistant's content is there already */
+    }
+    const eg_string values[EG_SLOTS] = {
+        [EG_SLOT_INSTRUCTION] = record->instruction, [EG_SLOT_INPUT] = record->input};
+    const char *string = template->completion;
+    return add_part(rendering, string, 0, part_answer(string).head, values, false, err);
+}

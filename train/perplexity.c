@@ -47,14 +47,17 @@ static eg_status resolve(eg_window *window, const eg_evaluator *e, eg_error *err
     return EG_OK;
 }
 
-/* Run the batch and add its scores. */
-static eg_status collect(eg_perplexity *p, eg_evaluator *e, eg_error *err)
+/* Run the batch and add its scores; *scores (NULL: none wanted) moves on behind them. */
+static eg_status collect(eg_perplexity *p, eg_evaluator *e, eg_score **scores, eg_error *err)
 {
     EG_TRY(eg_evaluator_run(e, err));
     for (size_t i = 0; i < e->row_count; i++) {
         const eg_score score = eg_evaluator_row_score(e, i);
         p->nll += score.nll;
         p->tokens += score.targets;
+        if (*scores != NULL) {
+            *(*scores)++ = score;
+        }
     }
     eg_evaluator_clear(e);
     return EG_OK;
@@ -64,6 +67,7 @@ static eg_status collect(eg_perplexity *p, eg_evaluator *e, eg_error *err)
 static eg_status add_windows(eg_perplexity *p, eg_evaluator *e, const int32_t *ids, size_t count,
                              eg_window window, int32_t *targets, eg_error *err)
 {
+    eg_score *none = NULL;
     size_t scored = 1; /* tokens before this one need no score any more */
     eg_evaluator_clear(e);
     for (size_t begin = 0; scored < count; begin += window.stride) {
@@ -74,13 +78,13 @@ static eg_status add_windows(eg_perplexity *p, eg_evaluator *e, const int32_t *i
             targets[at - 1 - begin] = at < scored ? EG_IGNORE : ids[at];
         }
         if (e->tokens + sequence.length > e->max_tokens) {
-            EG_TRY(collect(p, e, err));
+            EG_TRY(collect(p, e, &none, err));
         }
         eg_evaluator_add(e, p->windows, &sequence, 0, 0);
         p->windows++;
         scored = end;
     }
-    return collect(p, e, err);
+    return collect(p, e, &none, err);
 }
 
 eg_status eg_perplexity_add_ids(eg_perplexity *p, eg_evaluator *e, const int32_t *ids, size_t count,
@@ -127,6 +131,45 @@ eg_status eg_perplexity_add_text(eg_perplexity *p, eg_evaluator *e, const char *
     if (status == EG_OK) {
         p->words += eg_count_words(text, length);
         p->bytes += length;
+    }
+    return status;
+}
+
+/* targets [max_length] is scratch. */
+static eg_status add_rows(eg_perplexity *p, eg_evaluator *e, const eg_dataset *dataset, size_t rows,
+                          int32_t *targets, eg_score *scores, eg_error *err)
+{
+    eg_evaluator_clear(e);
+    for (size_t r = 0; r < rows; r++) {
+        const int32_t *ids = dataset->ids + dataset->offsets[r];
+        const uint8_t *learned = dataset->learned + dataset->offsets[r];
+        const size_t count = dataset->offsets[r + 1] - dataset->offsets[r];
+        if (count < 2 || count > e->max_length + 1) {
+            return eg_fail(err, EG_INPUT, "%s:%zu: expected a row of 2 to %zu tokens, found %zu",
+                           dataset->path, dataset->lines[r], e->max_length + 1, count);
+        }
+        for (size_t i = 1; i < count; i++) {
+            targets[i - 1] = learned[i] ? ids[i] : EG_IGNORE;
+        }
+        const eg_sequence sequence = {ids, targets, count - 1};
+        if (e->tokens + sequence.length > e->max_tokens) {
+            EG_TRY(collect(p, e, &scores, err));
+        }
+        eg_evaluator_add(e, dataset->row_ids[r], &sequence, 0, 0);
+    }
+    return collect(p, e, &scores, err);
+}
+
+eg_status eg_perplexity_add_dataset(eg_perplexity *p, eg_evaluator *e, const eg_dataset *dataset,
+                                    size_t rows, eg_score *scores, eg_error *err)
+{
+    const size_t wanted = rows > 0 && rows < dataset->rows ? rows : dataset->rows;
+    int32_t *targets = NULL;
+    EG_TRY(eg_alloc(&targets, e->max_length, sizeof *targets, err));
+    const eg_status status = add_rows(p, e, dataset, wanted, targets, scores, err);
+    eg_free(targets);
+    if (status == EG_OK) {
+        p->texts += wanted;
     }
     return status;
 }

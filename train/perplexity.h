@@ -13,6 +13,8 @@
 #ifndef EG_TRAIN_PERPLEXITY_H
 #define EG_TRAIN_PERPLEXITY_H
 
+#include "data/dataset.h"
+#include "model/base/error.h"
 #include "train/evaluator.h"
 
 typedef struct eg_window {
@@ -43,5 +45,12 @@ EG_CHECKED eg_status eg_perplexity_add_ids(eg_perplexity *p, eg_evaluator *e, co
 /* Add a text of `length` bytes. One without tokens fails with EG_INPUT. */
 EG_CHECKED eg_status eg_perplexity_add_text(eg_perplexity *p, eg_evaluator *e, const char *text,
                                             size_t length, eg_window window, eg_error *err);
+
+/* Add the first `rows` rows of a data set (0: all), the tokens in its loss: Σ over the same
+   targets as in training. scores (NULL, or one a row) receives each row's sum. Fails with
+   EG_INPUT naming file:line of a row that does not fit max_length. */
+EG_CHECKED eg_status eg_perplexity_add_dataset(eg_perplexity *p, eg_evaluator *e,
+                                               const eg_dataset *dataset, size_t rows,
+                                               eg_score *scores, eg_error *err);
 
 #endif

@@ -1,6 +1,7 @@
 #include "train/question.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <string.h>
 
 #include "model/base/memory.h"
@@ -48,8 +49,9 @@ static eg_status read_answer(reading *r, eg_error *err)
 {
     const char *key = r->builder->task->answer;
     const json_t *value = json_object_get(r->rows->values[r->row], key);
-    if (json_is_integer(value) && json_integer_value(value) >= 0) {
-        r->gold = (size_t)json_integer_value(value);
+    const double number = json_number_value(value); /* the reader's numbers are real */
+    if (json_is_number(value) && number >= 0.0 && number < 1e6 && number == floor(number)) {
+        r->gold = (size_t)number;
         r->found = true;
         return EG_OK;
     }
@@ -225,7 +227,7 @@ static eg_status add_prompt(reading *r, const char *question, eg_error *err)
     }
     const eg_record record = {
         .kind = EG_SINGLE, .instruction = string_of(question), .input = string_of(input)};
-    EG_TRY(eg_template_render(b->template, &record, true, &b->rendering, err));
+    EG_TRY(eg_template_render_head(b->template, &record, &b->rendering, err));
     for (size_t i = 0; i < b->rendering.count; i++) {
         const eg_segment *segment = &b->rendering.segments[i];
         if (segment->kind != EG_SEGMENT_TEXT) {

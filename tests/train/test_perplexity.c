@@ -134,6 +134,61 @@ START_TEST(test_sequences_of_any_number_are_all_scored)
 }
 END_TEST
 
+static void load_rows(eg_dataset *dataset, const toy *t, const eg_template *template)
+{
+    static const char rows[] =
+        "{\"instruction\": \"say the thing\", \"input\": \"\", \"output\": \" and he sang\"}\n"
+        "{\"instruction\": \"x\", \"input\": \"\", \"output\": \" the land\"}\n"
+        "{\"instruction\": \"on the hill\", \"input\": \"\", \"output\": \" in it!\"}\n";
+    char directory[64];
+    const eg_dataset_options options = {.format = EG_FORMAT_DETECT, .template = template};
+    suite_directory(directory);
+    const char *path = tiny_path(directory, "rows.jsonl");
+    CHECK_OK(eg_file_write(path, rows, strlen(rows), &err), err);
+    CHECK_OK(eg_dataset_load(dataset, path, &options, t->tokenizer, NULL, &err), err);
+    CHECK_OK(eg_directory_remove(directory, &err), err);
+}
+
+/* Only what is learned counts: the answer and EOS, by rows and in sum. */
+START_TEST(test_a_data_set_is_scored_on_what_is_learned)
+{
+    toy t;
+    eg_evaluator e;
+    eg_dataset dataset;
+    eg_template template = {0};
+    eg_score scores[3];
+    toy_open(&t, TOY_TOKENIZER_SIZE);
+    CHECK_OK(eg_template_builtin(&template, "plain", &err), err);
+    load_rows(&dataset, &t, &template);
+    toy_evaluator(&e, &t, 24, 30);
+    eg_perplexity p = {0};
+    CHECK_OK(eg_perplexity_add_dataset(&p, &e, &dataset, 0, scores, &err), err);
+    ck_assert_uint_eq(p.texts, 3);
+    ck_assert_uint_eq(p.tokens, dataset.report.targets);
+    double sum = 0.0;
+    for (size_t r = 0; r < 3; r++) {
+        const size_t begin = dataset.offsets[r], count = dataset.offsets[r + 1] - begin;
+        const size_t start = count - dataset.targets[r];
+        const double wanted =
+            -toy_logp(&t.model, dataset.ids + begin, count, start, TOY_TOKENIZER_SIZE);
+        ck_assert_double_eq_tol(scores[r].nll, wanted, 1e-3);
+        ck_assert_uint_eq(scores[r].targets, dataset.targets[r]);
+        sum += scores[r].nll;
+    }
+    ck_assert_double_eq_tol(p.nll, sum, 1e-9);
+    CHECK_OK(eg_perplexity_add_dataset(&p, &e, &dataset, 1, NULL, &err), err);
+    ck_assert_uint_eq(p.texts, 4);
+    eg_evaluator_close(&e);
+    toy_evaluator(&e, &t, 5, 0);
+    CHECK_FAILS(eg_perplexity_add_dataset(&p, &e, &dataset, 0, NULL, &err), EG_INPUT,
+                "rows.jsonl:1: expected a row of 2 to 6 tokens", err);
+    eg_evaluator_close(&e);
+    eg_dataset_deinit(&dataset);
+    eg_template_deinit(&template);
+    toy_close(&t);
+}
+END_TEST
+
 START_TEST(test_what_cannot_be_scored_is_said)
 {
     toy t;
@@ -210,5 +265,6 @@ END_TEST
 EG_SUITE_MAIN("train/perplexity", test_a_text_that_fits_is_one_full_pass,
               test_windows_score_each_token_once, test_batches_do_not_matter,
               test_words_and_bytes_are_of_the_original_text,
-              test_sequences_of_any_number_are_all_scored, test_what_cannot_be_scored_is_said,
+              test_sequences_of_any_number_are_all_scored,
+              test_a_data_set_is_scored_on_what_is_learned, test_what_cannot_be_scored_is_said,
               test_stories260k_gives_the_golden_sums)
