@@ -10,7 +10,8 @@ typedef struct widths {
     size_t query, kv, qkv, ffn;
     size_t rank;    /* over all sites */
     bool dora;      /* some site has a row scale */
-    bool dora_drop; /* some site has a row scale and dropout */
+    bool drop;      /* some site has dropout */
+    bool dora_drop; /* some site has both */
     size_t widened; /* floats to widen the largest block of a matrix */
 } widths;
 
@@ -38,6 +39,7 @@ static widths measure_widths(const eg_session *s)
         if (graft != NULL) {
             w.rank = larger(w.rank, graft->rank);
             w.dora = w.dora || graft->row_scale != NULL;
+            w.drop = w.drop || graft->dropout > 0.0f;
             w.dora_drop = w.dora_drop || (graft->row_scale != NULL && graft->dropout > 0.0f);
         }
     }
@@ -107,8 +109,11 @@ static void lay_out_layers(eg_session *s, eg_arena *arena, const widths *w)
 {
     const eg_config *config = &s->model->config;
     const size_t t = s->options.max_tokens;
-    eg_layer_saved shared = {.input = floats(arena, t, config->model_dim)};
-    lay_out_layer(s, arena, w, &shared);
+    eg_layer_saved shared = {0};
+    if (s->options.keep != EG_KEEP_ALL || !eg_layer_keeps(s, 0)) {
+        shared.input = floats(arena, t, config->model_dim);
+        lay_out_layer(s, arena, w, &shared);
+    }
     if (s->options.keep == EG_KEEP_INPUTS) {
         lay_out_shared_linears(s, arena, w, &shared);
     }
@@ -150,7 +155,7 @@ static void lay_out_scratch(eg_session *s, eg_arena *arena, const widths *w)
     s->gated = floats(arena, t, w->ffn);
     s->branch = floats(arena, t, config->model_dim);
     s->attention = floats(arena, s->threads, eg_attention_scratch(s->options.max_row));
-    s->linear.input = floats(arena, w->rank > 0 ? inputs : 0, 1);
+    s->linear.input = floats(arena, w->drop ? inputs : 0, 1);
     s->linear.rest = floats(arena, w->dora_drop ? inputs : 0, 1);
     s->linear.low = floats(arena, larger(t, rows), w->rank);
     s->linear.output =
