@@ -129,7 +129,7 @@ START_TEST(multipliers_come_in_every_form)
     check_ffn("2", 128, 128, 128);
     check_ffn("2.5", 160, 160, 160);
     check_ffn("[0.5, 4.0]", 32, 144, 256);
-    check_ffn("[1, 1.05]", 64, 65, 67);            /* 1.025 is rounded to 1.02, not 1.03 */
+    check_ffn("[0.5, 0.55]", 32, 33, 35);          /* 0.525 is rounded to 0.52, as numpy does */
     check_ffn("[2.6875, 1.0, 2.0]", 172, 64, 128); /* a list is kept unrounded */
 }
 END_TEST
