@@ -57,8 +57,10 @@ EG_CHECKED eg_status eg_config_named(eg_config *config, const char *name, eg_err
    query heads per kv head that differs between layers) it fails with EG_USAGE. */
 EG_CHECKED eg_status eg_config_save(const eg_config *config, const char *path, eg_error *err);
 
-/* Copy a config.json byte for byte but for share_input_output_layers, which becomes `tied`. */
-EG_CHECKED eg_status eg_config_rewrite(const char *from, const char *to, bool tied, eg_error *err);
+/* Copy a config.json byte for byte but for share_input_output_layers, which becomes `tied`, and
+   torch_dtype, which becomes *dtype unless that is NULL. */
+EG_CHECKED eg_status eg_config_rewrite(const char *from, const char *to, bool tied,
+                                       const eg_dtype *dtype, eg_error *err);
 
 EG_CHECKED eg_status eg_config_copy(eg_config *to, const eg_config *from, eg_error *err);
 void eg_config_deinit(eg_config *config);

@@ -257,9 +257,7 @@ eg_status eg_config_save(const eg_config *config, const char *path, eg_error *er
     return status;
 }
 
-/* ---- Changing one key of a file ---- */
-
-static const char tied_key[] = "\"share_input_output_layers\"";
+/* ---- Changing single keys of a file ---- */
 
 /* The end of the JSON string that starts at `at`; the text was checked to be JSON. */
 static const char *string_end(const char *at)
@@ -270,8 +268,8 @@ static const char *string_end(const char *at)
     return at + 1;
 }
 
-/* Where the value of the key stands among the top-level keys, or NULL. */
-static const char *find_value(const char *text)
+/* Where the value of the key, given with its quotes, stands among the top-level keys, or NULL. */
+static const char *find_value(const char *text, const char *key)
 {
     static const char blanks[] = " \t\r\n";
     int depth = 0;
@@ -283,7 +281,7 @@ static const char *find_value(const char *text)
         }
         const char *end = string_end(text);
         const char *next = end + strspn(end, blanks);
-        if (depth == 1 && *next == ':' && strncmp(text, tied_key, strlen(tied_key)) == 0) {
+        if (depth == 1 && *next == ':' && strncmp(text, key, strlen(key)) == 0) {
             next++;
             return next + strspn(next, blanks);
         }
@@ -292,38 +290,63 @@ static const char *find_value(const char *text)
     return NULL;
 }
 
-static eg_status rewrite_text(eg_text *to, const char *from, bool tied, eg_error *err)
+/* Give a key of `text` with a plain value (no list or object) another one; add it where it is
+   not there. */
+static eg_status set_value(eg_text *text, const char *key, const char *wanted, eg_error *err)
 {
-    const char *wanted = tied ? "true" : "false";
-    const char *value = find_value(from);
+    eg_text to = {0};
+    const char *from = eg_text_string(text);
+    const char *value = find_value(from, key);
+    eg_status status;
     if (value == NULL) {
         /* A file without the key has at least model_dim, so a comma is right. */
         const size_t brace = strcspn(from, "{") + 1;
-        EG_TRY(eg_text_add(to, from, brace, err));
-        EG_TRY(eg_text_format(to, err, "\n  %s: %s,", tied_key, wanted));
-        return eg_text_add_string(to, from + brace, err);
+        status = eg_text_format(&to, err, "%.*s\n  %s: %s,%s", (int)brace, from, key, wanted,
+                                from + brace);
+    } else {
+        const char *end = *value == '"' ? string_end(value) : value + strcspn(value, ",} \t\r\n");
+        status = eg_text_format(&to, err, "%.*s%s%s", (int)(value - from), from, wanted, end);
     }
-    EG_TRY(eg_text_add(to, from, (size_t)(value - from), err));
-    EG_TRY(eg_text_add_string(to, wanted, err));
-    return eg_text_add_string(to, value + strspn(value, "truefalsn"), err);
+    if (status == EG_OK) {
+        eg_text_deinit(text);
+        *text = to;
+    } else {
+        eg_text_deinit(&to);
+    }
+    return status;
 }
 
-eg_status eg_config_rewrite(const char *from, const char *to, bool tied, eg_error *err)
+/* torch_dtype, or dtype as newer transformers call it. */
+static eg_status set_dtype(eg_text *text, eg_dtype dtype, eg_error *err)
+{
+    char wanted[32];
+    snprintf(wanted, sizeof wanted, "\"%s\"", eg_dtype_torch_name(dtype));
+    const bool newer = find_value(eg_text_string(text), "\"dtype\"") != NULL;
+    if (newer) {
+        EG_TRY(set_value(text, "\"dtype\"", wanted, err));
+    }
+    const bool older = find_value(eg_text_string(text), "\"torch_dtype\"") != NULL;
+    return older || !newer ? set_value(text, "\"torch_dtype\"", wanted, err) : EG_OK;
+}
+
+eg_status eg_config_rewrite(const char *from, const char *to, bool tied, const eg_dtype *dtype,
+                            eg_error *err)
 {
     enum { LARGEST_FILE = 1 << 20 };
     eg_config checked;
-    eg_text before = {0};
-    eg_text after = {0};
+    eg_text text = {0};
     EG_TRY(eg_config_load(&checked, from, NULL, err));
     eg_config_deinit(&checked);
-    eg_status status = eg_file_read(&before, from, LARGEST_FILE, err);
+    eg_status status = eg_file_read(&text, from, LARGEST_FILE, err);
     if (status == EG_OK) {
-        status = rewrite_text(&after, eg_text_string(&before), tied, err);
+        status = set_value(&text, "\"share_input_output_layers\"", tied ? "true" : "false", err);
+    }
+    if (status == EG_OK && dtype != NULL) {
+        status = set_dtype(&text, *dtype, err);
     }
     if (status == EG_OK) {
-        status = eg_file_write(to, after.bytes, after.length, err);
+        status = eg_file_write(to, text.bytes, text.length, err);
     }
-    eg_text_deinit(&before);
-    eg_text_deinit(&after);
+    eg_text_deinit(&text);
     return status;
 }

@@ -319,7 +319,7 @@ START_TEST(shapes_that_no_file_can_say_are_refused)
 }
 END_TEST
 
-static void check_rewrite(const char *before, bool tied, const char *after)
+static void check_rewrite(const char *before, bool tied, const eg_dtype *dtype, const char *after)
 {
     eg_error err = {0};
     eg_text text = {0};
@@ -327,26 +327,32 @@ static void check_rewrite(const char *before, bool tied, const char *after)
     snprintf(path, sizeof path, "%s/config.json", suite_directory(directory));
     snprintf(copy, sizeof copy, "%s/copy.json", directory);
     CHECK_OK(eg_file_write(path, before, strlen(before), &err), err);
-    CHECK_OK(eg_config_rewrite(path, copy, tied, &err), err);
+    CHECK_OK(eg_config_rewrite(path, copy, tied, dtype, &err), err);
     CHECK_OK(eg_file_read(&text, copy, 4096, &err), err);
     ck_assert_str_eq(text.bytes, after);
     eg_text_deinit(&text);
     CHECK_OK(eg_directory_remove(directory, &err), err);
 }
 
-START_TEST(a_rewrite_changes_one_key_alone)
+START_TEST(a_rewrite_changes_its_keys_alone)
 {
-    check_rewrite("{ \"share_input_output_layers\" :\n true , " SMALL "}\n", false,
+    check_rewrite("{ \"share_input_output_layers\" :\n true , " SMALL "}\n", false, NULL,
                   "{ \"share_input_output_layers\" :\n false , " SMALL "}\n");
-    check_rewrite("{" SMALL ",\"share_input_output_layers\":false}", true,
+    check_rewrite("{" SMALL ",\"share_input_output_layers\":false}", true, NULL,
                   "{" SMALL ",\"share_input_output_layers\":true}");
-    check_rewrite("{" SMALL "}", true, "{\n  \"share_input_output_layers\": true," SMALL "}");
+    check_rewrite("{" SMALL "}", true, NULL, "{\n  \"share_input_output_layers\": true," SMALL "}");
     /* The name as a value, and inside another object, is not the key. */
     check_rewrite("{" SMALL ", \"architectures\": [\"share_input_output_layers\"], \"auto_map\": "
                   "{\"share_input_output_layers\": true}, \"share_input_output_layers\": true}",
-                  false,
+                  false, NULL,
                   "{" SMALL ", \"architectures\": [\"share_input_output_layers\"], \"auto_map\": "
                   "{\"share_input_output_layers\": true}, \"share_input_output_layers\": false}");
+    const eg_dtype f32 = EG_F32;
+    check_rewrite("{" SMALL ", \"dtype\":\"bfloat16\", \"share_input_output_layers\":true}", true,
+                  &f32, "{" SMALL ", \"dtype\":\"float32\", \"share_input_output_layers\":true}");
+    check_rewrite("{\"torch_dtype\": null, \"share_input_output_layers\":true, " SMALL "}", true,
+                  &f32,
+                  "{\"torch_dtype\": \"float32\", \"share_input_output_layers\":true, " SMALL "}");
 }
 END_TEST
 
@@ -383,5 +389,5 @@ EG_SUITE_MAIN("model/config", official_sizes_have_the_published_shapes,
               missing_keys_get_the_official_defaults, multipliers_come_in_every_form,
               what_is_not_understood_is_refused_by_key, sizes_are_required_and_bounded,
               harmless_keys_are_warned_of, a_saved_config_loads_to_the_same_shapes,
-              shapes_that_no_file_can_say_are_refused, a_rewrite_changes_one_key_alone,
+              shapes_that_no_file_can_say_are_refused, a_rewrite_changes_its_keys_alone,
               sites_have_names_and_shapes)
