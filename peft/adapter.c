@@ -7,8 +7,8 @@
 
 #include "model/base/memory.h"
 #include "model/base/random.h"
+#include "peft/adapter_layout.h"
 #include "peft/kind.h"
-#include "peft/layout.h"
 #include "peft/targets.h"
 
 /* U(-1/√in, 1/√in): torch's kaiming_uniform_ with a = √5 on a [rank, in] weight. */

@@ -1,4 +1,4 @@
-#include "peft/layout.h"
+#include "peft/adapter_layout.h"
 
 #include "model/base/memory.h"
 #include "model/base/text.h"

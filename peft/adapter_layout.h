@@ -2,8 +2,8 @@
  * The memory of an adapter: which tensors it keeps, where they lie, and what the model is
  * shown of them. Used by what makes adapters, new (create) or from a file (load).
  */
-#ifndef EG_PEFT_LAYOUT_H
-#define EG_PEFT_LAYOUT_H
+#ifndef EG_PEFT_ADAPTER_LAYOUT_H
+#define EG_PEFT_ADAPTER_LAYOUT_H
 
 #include "peft/adapter.h"
 

@@ -1,0 +1,161 @@
+#define _XOPEN_SOURCE 700 /* realpath */
+#include "peft/merge_directory.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "model/base/file.h"
+#include "peft/base_record.h"
+
+static bool same_place(const char *a, const char *b)
+{
+    char *first = realpath(a, NULL);
+    char *second = realpath(b, NULL);
+    const bool same = first != NULL && second != NULL && strcmp(first, second) == 0;
+    free(first);
+    free(second);
+    return same;
+}
+
+static bool is_dot(const char *name)
+{
+    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+static eg_status fail_open(const char *path, eg_error *err)
+{
+    return eg_fail(err, EG_FAILED, "%s: cannot open this directory: %s", path, strerror(errno));
+}
+
+static eg_status holds_anything(const char *directory, bool *anything, eg_error *err)
+{
+    DIR *stream = opendir(directory);
+    if (stream == NULL) {
+        return fail_open(directory, err);
+    }
+    *anything = false;
+    for (const struct dirent *entry = readdir(stream); entry != NULL; entry = readdir(stream)) {
+        *anything = *anything || !is_dot(entry->d_name);
+    }
+    closedir(stream);
+    return EG_OK;
+}
+
+static eg_status check_free(const char *base, const char *directory, bool overwrite, eg_error *err)
+{
+    if (!eg_path_exists(directory)) {
+        return EG_OK;
+    }
+    if (same_place(base, directory)) {
+        return eg_fail(err, EG_USAGE, "%s: this is the base; write the merged model elsewhere",
+                       directory);
+    }
+    bool anything = true;
+    if (eg_path_is_directory(directory)) {
+        EG_TRY(holds_anything(directory, &anything, err));
+    }
+    if (!anything) {
+        return EG_OK;
+    }
+    eg_base_record record = {0};
+    if (eg_path_is_directory(directory)) {
+        EG_TRY(eg_base_record_load(&record, directory, err));
+    }
+    const bool merge = record.merged_adapter[0] != '\0';
+    if (!merge || !overwrite) {
+        return eg_fail(err, EG_USAGE, "%s: exists already; choose another name%s", directory,
+                       merge ? " or ask to overwrite: it is an earlier merge" : "");
+    }
+    return EG_OK;
+}
+
+eg_status eg_merge_directory_begin(eg_text *partial, const char *base, const char *directory,
+                                   bool overwrite, eg_error *err)
+{
+    size_t length = strlen(directory);
+    while (length > 1 && directory[length - 1] == '/') {
+        length--;
+    }
+    EG_TRY(check_free(base, directory, overwrite, err));
+    eg_status status = eg_text_add(partial, directory, length, err);
+    if (status == EG_OK) {
+        status = eg_text_add_string(partial, ".partial", err);
+    }
+    if (status == EG_OK) {
+        status = eg_directory_remove(eg_text_string(partial), err); /* of a merge that was killed */
+    }
+    if (status == EG_OK) {
+        status = eg_directory_make(eg_text_string(partial), err);
+    }
+    if (status != EG_OK) {
+        eg_text_deinit(partial);
+    }
+    return status;
+}
+
+eg_status eg_merge_directory_publish(const char *partial, const char *directory, eg_error *err)
+{
+    EG_TRY(eg_directory_remove(directory, err));
+    return eg_directory_publish(partial, directory, err);
+}
+
+static bool ends_with(const char *name, const char *end)
+{
+    const size_t length = strlen(name);
+    const size_t tail = strlen(end);
+    return length >= tail && strcmp(name + length - tail, end) == 0;
+}
+
+/* Weights in any form, and what a merge writes itself. */
+static bool left_out(const char *name)
+{
+    static const char *const ends[] = {".safetensors", ".safetensors.index.json",
+                                       ".bin",         ".bin.index.json",
+                                       ".pt",          ".pth",
+                                       ".gguf",        ".h5",
+                                       ".msgpack",     ".onnx",
+                                       ".partial"};
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        if (ends_with(name, ends[i])) {
+            return true;
+        }
+    }
+    return name[0] == '.' || strcmp(name, "config.json") == 0 || strcmp(name, "elmgraft.json") == 0;
+}
+
+static eg_status copy_one(const char *base, const char *directory, const char *name, eg_error *err)
+{
+    eg_text from = {0};
+    eg_text to = {0};
+    struct stat info;
+    eg_status status = eg_path_join(&from, base, name, err);
+    if (status == EG_OK) {
+        status = eg_path_join(&to, directory, name, err);
+    }
+    if (status == EG_OK && stat(eg_text_string(&from), &info) == 0 && S_ISREG(info.st_mode)) {
+        status = eg_file_copy(eg_text_string(&from), eg_text_string(&to), err);
+    }
+    eg_text_deinit(&from);
+    eg_text_deinit(&to);
+    return status;
+}
+
+eg_status eg_merge_copy_files(const char *base, const char *directory, eg_error *err)
+{
+    DIR *stream = opendir(base);
+    if (stream == NULL) {
+        return fail_open(base, err);
+    }
+    eg_status status = EG_OK;
+    for (const struct dirent *entry = readdir(stream); entry != NULL && status == EG_OK;
+         entry = readdir(stream)) {
+        if (!left_out(entry->d_name)) {
+            status = copy_one(base, directory, entry->d_name, err);
+        }
+    }
+    closedir(stream);
+    return status;
+}
