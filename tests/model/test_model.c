@@ -388,7 +388,7 @@ START_TEST(a_head_beside_a_tied_one_is_warned_of_and_not_counted)
     fingerprint(other);
     char copy[256];
     snprintf(copy, sizeof copy, "%s/tied.json", directory);
-    CHECK_OK(eg_config_rewrite(in_directory("config.json"), copy, true, &err), err);
+    CHECK_OK(eg_config_rewrite(in_directory("config.json"), copy, true, NULL, &err), err);
     ck_assert_int_eq(rename(copy, in_directory("config.json")), 0);
     CHECK_OK(eg_model_open(&model, directory, &log, &err), err);
     ck_assert_ptr_nonnull(strstr(warning, "lm_head.weight"));
@@ -404,7 +404,7 @@ START_TEST(a_missing_head_is_named)
     make_model(true, EG_F32, 3);
     char copy[256];
     snprintf(copy, sizeof copy, "%s/untied.json", directory);
-    CHECK_OK(eg_config_rewrite(in_directory("config.json"), copy, false, &err), err);
+    CHECK_OK(eg_config_rewrite(in_directory("config.json"), copy, false, NULL, &err), err);
     ck_assert_int_eq(rename(copy, in_directory("config.json")), 0);
     check_refused("lm_head.weight is missing");
     finish();
