@@ -13,7 +13,7 @@
 
 enum {
     EG_PART_BYTES = 1 << 20,
-    EG_PART_MOST = 8 << 20 /* the longest text that is encoded at once, for memory's sake */
+    EG_PART_MOST = 6 << 20 /* the longest text that is encoded at once, for memory's sake */
 };
 
 typedef struct eg_parting {
