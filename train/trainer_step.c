@@ -115,7 +115,7 @@ static eg_status report_step(eg_trainer *trainer, const step_window *window, con
     report->epoch = (double)state->epoch + share;
     report->loss = (sum->nll + trainer->options.z_loss * sum->z) / (double)window->targets;
     report->tokens = window->tokens;
-    report->targets = window->targets;
+    report->targets = sum->targets;
     report->tokens_run = state->tokens;
     report->tokens_per_second = seconds > 0 ? (double)window->tokens / seconds : 0;
     report->elapsed = state->elapsed;
