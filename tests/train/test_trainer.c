@@ -94,6 +94,7 @@ START_TEST(interrupted_runs_end_with_the_same_bits)
 {
     for (int method = EG_LORA; method <= EG_DORA; method++) {
         setup();
+        eg_threads_use(method == EG_LORA ? 1 : 2);
         run_straight((eg_method)method);
         /* 22 rows by 3, two micro-batches a step: 4 steps an epoch, the last one of two rows.
            Stops in the middle and at the end of an epoch, twice in a row, and at the end. */
