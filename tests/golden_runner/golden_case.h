@@ -47,7 +47,7 @@ typedef struct golden_class {
     double tolerance;
     double worst; /* the largest error so far; infinite where a value is missing or NaN */
     size_t compared;
-    char where[160]; /* the tensor or scalar with the worst error */
+    char where[256]; /* the tensor or scalar with the worst error */
 } golden_class;
 
 enum { GOLDEN_CLASSES = 16 };

@@ -203,7 +203,7 @@ static eg_status one_step(training *t, size_t step, eg_error *err)
     const double z_loss = golden_parameter(t->check, "z_loss_eps", 0);
     const double max_norm = golden_parameter(t->check, "max_grad_norm", 0);
 
-    memset(parameters->gradients, 0, parameters->total * sizeof *parameters->gradients);
+    eg_parameters_zero_gradients(parameters);
     EG_TRY(accumulate(&t->s, step, z_loss, &t->run, t->losses, err));
     const eg_loss sum = sum_losses(t->losses, t->s.micro);
     t->step_losses[step] = (sum.nll + z_loss * sum.z) / (double)sum.targets;

@@ -7,6 +7,9 @@ python3-numpy and nothing else.
 
     score_choices.py MODEL_DIRECTORY QUESTIONS.json [--limit N]
         one line of JSON per question: index, choices, sums of log p, sums by characters
+    score_choices.py MODEL_DIRECTORY QUESTIONS.json --against SAMPLES.jsonl
+        score the questions of elmgraft's samples (evaluate.samples) and compare: log-likelihoods
+        within 1e-4, the same right and picked choices, the same rows counted as over-long
     score_choices.py MODEL_DIRECTORY --check-encode golden_encode.jsonl
     score_choices.py MODEL_DIRECTORY --check-nll golden_nll.jsonl
         hold this program itself against reference values
@@ -225,7 +228,8 @@ class Model:
         v = np.repeat(v, queries // groups, axis=0)
         scores = q @ k.transpose(0, 2, 1) / math.sqrt(size)
         scores[:, np.triu(np.ones((len(x), len(x)), dtype=bool), 1)] = -np.inf
-        mixed = np.exp(log_softmax(scores)) @ v
+        scores = np.exp(scores - scores.max(axis=-1, keepdims=True))
+        mixed = (scores @ v) / scores.sum(axis=-1, keepdims=True)
         return mixed.transpose(1, 0, 2).reshape(len(x), -1) @ w["attn.out_proj.weight"].T
 
     def log_likelihood(self, context, continuation):
@@ -296,6 +300,53 @@ def score(model, tokenizer, index, row):
     }
 
 
+# ---- elmgraft against this program -------------------------------------------------------
+
+TOLERANCE = 1e-4
+
+
+def pick(scores):
+    return max(range(len(scores)), key=lambda i: scores[i])
+
+
+def sample_problems(ours, sample):
+    """What differs between our result and elmgraft's sample of the same question."""
+    theirs = [choice["logp"] for choice in sample["choices"]]
+    if len(theirs) != len(ours["logp"]):
+        return ["number of choices"]
+    problems = []
+    if max(abs(a - b) for a, b in zip(ours["logp"], theirs)) > TOLERANCE:
+        problems.append(f"log-likelihoods {ours['logp']} and {theirs}")
+    if ours["choices"][sample["gold"]] != ours["answer"]:
+        problems.append("right answer")
+    if ours["truncated"] != sample["overlong"]:
+        problems.append("over-long")
+    for picked, scores in (("acc", ours["logp"]), ("acc_norm", ours["logp_per_char"])):
+        best, second = sorted(scores, reverse=True)[:2]
+        if best - second > 2 * TOLERANCE and pick(scores) != sample[picked]:
+            problems.append(picked)
+    return problems
+
+
+def compare(model, tokenizer, rows, path):
+    samples = read_lines(path)
+    worst, wrong, cut = 0, 0, 0
+    for sample in samples:
+        ours = score(model, tokenizer, sample["row"], rows[sample["row"]])
+        problems = sample_problems(ours, sample)
+        wrong += bool(problems)
+        cut += ours["truncated"]
+        for problem in problems:
+            print(f"row {sample['row']}: {problem}")
+        for a, b in zip(ours["logp"], sample["choices"]):
+            worst = max(worst, abs(a - b["logp"]))
+    print(
+        f"{os.path.basename(path)}: {len(samples)} questions, {wrong} differ, {cut} over-long, "
+        f"largest difference of a log-likelihood {worst:.3g}"
+    )
+    return samples and not wrong
+
+
 # ---- this program against reference values -----------------------------------------------
 
 
@@ -329,6 +380,7 @@ def main():
     parser.add_argument("model")
     parser.add_argument("questions", nargs="?")
     parser.add_argument("--limit", type=int)
+    parser.add_argument("--against", metavar="SAMPLES")
     parser.add_argument("--check-encode", metavar="FILE")
     parser.add_argument("--check-nll", metavar="FILE")
     options = parser.parse_args()
@@ -343,6 +395,8 @@ def main():
         parser.error("QUESTIONS.json is missing")
     with open(options.questions, encoding="utf-8") as file:
         rows = json.load(file)
+    if options.against:
+        return 0 if compare(model, tokenizer, rows, options.against) else 1
     for index, row in enumerate(rows[: options.limit]):
         print(json.dumps(score(model, tokenizer, index, row)), flush=True)
     return 0
