@@ -25,7 +25,7 @@ size_t eg_threads_use(size_t count)
     }
     omp_set_dynamic(0);
     omp_set_num_threads((int)count);
-    openblas_set_num_threads((int)count);
+    eg_blas_single();
     return count;
 }
 
@@ -36,10 +36,7 @@ size_t eg_threads_count(void)
 
 void eg_blas_single(void)
 {
-    openblas_set_num_threads(1);
-}
-
-void eg_blas_shared(void)
-{
-    openblas_set_num_threads(omp_get_max_threads());
+    if (openblas_get_num_threads() != 1) {
+        openblas_set_num_threads(1);
+    }
 }

@@ -1,15 +1,15 @@
 /*
- * Threads. Our loops run on OpenMP, dense products on OpenBLAS, whose Debian builds bring
- * their own pool (pthread), share OpenMP's (openmp) or have none (serial). These functions
- * keep all of them to one number. The number is a property of the process, as it is for the
- * two libraries.
+ * Threads. Our loops run on OpenMP. Debian's builds of OpenBLAS bring a pool of their own
+ * (pthread), share OpenMP's (openmp) or have none (serial); we call all of them the same way,
+ * single-threaded from our threads (model/kernels/gemm.h). So there is one pool and one number,
+ * a property of the process.
  */
 #ifndef EG_MODEL_BASE_THREADS_H
 #define EG_MODEL_BASE_THREADS_H
 
 #include <stddef.h>
 
-/* Use `count` threads from now on in our loops and in OpenBLAS; 0 means one per core that
+/* Use `count` threads from now on; 0 means one per core that
    this process may run on. Returns the number in force. */
 size_t eg_threads_use(size_t count);
 
@@ -26,9 +26,7 @@ static inline int eg_worth_threads(size_t work)
     return work >= 32768;
 }
 
-/* Between these two, calls of OpenBLAS stay on the calling thread: for parallel loops whose
-   bodies call it. Call both outside of the parallel region. */
+/* Keep OpenBLAS on the thread that calls it: before a parallel loop whose body calls it. */
 void eg_blas_single(void);
-void eg_blas_shared(void);
 
 #endif

@@ -152,7 +152,6 @@ void eg_attention_forward(const eg_attention *a, float *out, float *lse, float *
             forward_block(a, &b, out, lse, scratch + (size_t)omp_get_thread_num() * room);
         }
     }
-    eg_blas_shared();
 }
 
 /* p from scores and log-sum-exp, and ds = p ∘ (dp − ⟨out, dout⟩) in dp's place. */
@@ -230,5 +229,4 @@ void eg_attention_backward(const eg_attention *a, const eg_attention_gradient *g
         backward_kv_head(a, g, &a->spans[i / a->kv_heads], i % a->kv_heads,
                          scratch + (size_t)omp_get_thread_num() * room);
     }
-    eg_blas_shared();
 }

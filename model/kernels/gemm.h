@@ -15,7 +15,10 @@ typedef struct eg_gemm_shape {
     size_t m, n, k;
 } eg_gemm_shape;
 
-/* OpenBLAS. Sizes must fit an int, which eg_config_parse guarantees for those of models. */
+/* OpenBLAS, single-threaded on parts of C that our own threads share out: one pool of threads,
+   whichever build of OpenBLAS is installed, and the same bits for the same number of threads.
+   Inside of a parallel region it stays on the calling thread. Sizes must fit an int, which
+   eg_config_parse guarantees for those of models. */
 void eg_gemm(eg_gemm_shape shape, float alpha, const float *a, size_t lda, const float *b,
              size_t ldb, float beta, float *c, size_t ldc);
 
