@@ -5,6 +5,7 @@
 
 #include "data/format.h"
 #include "data/overlong.h"
+#include "data/reader.h"
 #include "model/dtype.h"
 #include "train/schedule.h"
 
@@ -20,6 +21,10 @@ static const char *const formats[] = {[EG_FORMAT_PREFERENCE] = "preference",
                                       [EG_FORMAT_TEXT] = "text",
                                       [EG_FORMAT_DETECT] = "auto",
                                       NULL};
+static const char *const text_units[] = {[EG_TEXT_DOCUMENT] = "document",
+                                         [EG_TEXT_PARAGRAPH] = "paragraph",
+                                         [EG_TEXT_LINE] = "line",
+                                         NULL};
 static const char *const overlongs[] = {[EG_OVERLONG_AUTO] = "auto",
                                         [EG_OVERLONG_DROP] = "drop",
                                         [EG_OVERLONG_CUT_PROMPT] = "cut_prompt",
@@ -179,6 +184,8 @@ const eg_key eg_keys[] = {
          HELP "share of the training rows to validate on instead"),
     CHOICE(data.format, "auto", formats, USED TUNE | EVAL, ALSO "type dataset_type",
            HELP "form of the rows; auto: told by the first one"),
+    CHOICE(data.text_unit, "document", text_units, USED TUNE | EVAL,
+           HELP "what a row of a .txt file is"),
     NAMES(data.fields, NULL, USED TUNE | EVAL, ALSO "columns column_map field_map",
           HELP "names of the rows' fields where they differ, {instruction: question}"),
     TEMPLATE(data.template, parts, USED TUNE | EVAL | GEN,
@@ -197,7 +204,7 @@ const eg_key eg_keys[] = {
     BOOL(data.shuffle, "true", USED TUNE, HELP "take the rows in another order each epoch"),
     SIZE(data.seed, "0", 0, LONGEST_SEED, USED TUNE, HELP "seed of the order and of the split"),
     SIZE(data.limit, NULL, 1, MANY, USED TUNE, ALSO "max_samples max_train_samples",
-         HELP "use only the first rows of the training file"),
+         HELP "use only so many training rows, drawn by the seed"),
 
     SIZE(train.epochs, "1", 1, 1e6, USED TUNE, ALSO "num_epochs num_train_epochs",
          HELP "passes over the training rows"),

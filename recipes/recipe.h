@@ -87,7 +87,8 @@ typedef struct eg_recipe {
     struct {
         char *train, *validation;
         double validation_fraction;
-        int format; /* eg_format */
+        int format;    /* eg_format */
+        int text_unit; /* eg_text_unit */
         eg_names fields;
         eg_template_choice template;
         size_t max_length;

@@ -1,0 +1,107 @@
+/* finetune: train an adapter on a frozen base. */
+#include <stdio.h>
+
+#include "recipes/command.h"
+#include "recipes/finetune.h"
+#include "recipes/interrupt.h"
+#include "recipes/reporter.h"
+#include "recipes/settings.h"
+
+static eg_status write_plan(const eg_invocation *run, const eg_finetune *tune,
+                            const eg_text *recipe, eg_error *err)
+{
+    eg_text text = {0};
+    const eg_status status = eg_finetune_describe(tune, &text, err);
+    if (status == EG_OK && run->flags.dry_run) {
+        printf("%s\n%s", text.bytes, recipe->bytes);
+    } else if (status == EG_OK && !run->flags.quiet) {
+        fputs(text.bytes, stderr);
+    }
+    eg_text_deinit(&text);
+    return status;
+}
+
+static eg_run_mode mode_of(const eg_flags *flags)
+{
+    return flags->resume ? EG_RUN_RESUME : flags->overwrite ? EG_RUN_OVERWRITE : EG_RUN_NEW;
+}
+
+static eg_trainer_options trainer_options(const eg_invocation *run, const eg_finetune *tune,
+                                          const eg_text *resolved, eg_reporter *reporter,
+                                          const eg_log *log)
+{
+    const eg_recipe *recipe = run->recipe;
+    return (eg_trainer_options){.directory = recipe->output.directory,
+                                .mode = mode_of(&run->flags),
+                                .recipe = resolved->bytes,
+                                .kernels = "f32",
+                                .schedule = tune->schedule,
+                                .accumulation = recipe->train.accumulation,
+                                .max_norm = recipe->train.clip,
+                                .z_loss = recipe->train.z_loss,
+                                .adamw = eg_settings_adamw(recipe),
+                                .seed = recipe->train.seed,
+                                .checkpoint_every = recipe->output.checkpoint_every,
+                                .keep = recipe->output.keep,
+                                .evaluate_every = recipe->output.evaluate_every,
+                                .patience = recipe->train.patience,
+                                .export_best = recipe->output.best && tune->has_validation,
+                                .stop = eg_interrupt_watch(),
+                                .watch = {eg_reporter_step, eg_reporter_evaluation, reporter, log}};
+}
+
+static eg_status train(const eg_invocation *run, eg_finetune *tune, const eg_text *resolved,
+                       eg_error *err)
+{
+    eg_reporter reporter = eg_reporter_new(run->recipe->output.log_every, run->flags.quiet);
+    const eg_log log = eg_reporter_log(&reporter);
+    eg_session *session = NULL;
+    EG_TRY(eg_session_open(&session, &tune->opened.model, &tune->opened.adapter.grafts,
+                           &tune->session, err));
+    const eg_trainer_parts parts = {&tune->opened.model,
+                                    &tune->opened.adapter,
+                                    session,
+                                    &tune->training,
+                                    tune->has_validation ? &tune->validation : NULL,
+                                    &tune->opened.template};
+    const eg_trainer_options options = trainer_options(run, tune, resolved, &reporter, &log);
+    eg_trainer trainer = {0};
+    eg_status status = eg_trainer_open(&trainer, &parts, &options, err);
+    if (status == EG_OK) {
+        status = eg_trainer_run(&trainer, err);
+    }
+    eg_reporter_end(&reporter);
+    eg_trainer_close(&trainer);
+    eg_session_free(session);
+    if (status == EG_OK) {
+        printf("%s/adapter\n", run->recipe->output.directory);
+    }
+    return status;
+}
+
+static eg_status check_flags(const eg_flags *flags, eg_error *err)
+{
+    return flags->resume && flags->overwrite
+               ? eg_fail(err, EG_USAGE, "--resume and --overwrite exclude each other")
+               : EG_OK;
+}
+
+eg_status eg_command_finetune(const eg_invocation *run, eg_error *err)
+{
+    eg_finetune tune;
+    eg_text resolved = {0};
+    EG_TRY(check_flags(&run->flags, err));
+    eg_status status = eg_finetune_open(&tune, run->recipe, run->log, err);
+    if (status == EG_OK) {
+        status = eg_recipe_write(run->recipe, EG_COMMAND_FINETUNE, &resolved, err);
+    }
+    if (status == EG_OK) {
+        status = write_plan(run, &tune, &resolved, err);
+    }
+    if (status == EG_OK && !run->flags.dry_run) {
+        status = train(run, &tune, &resolved, err);
+    }
+    eg_text_deinit(&resolved);
+    eg_finetune_close(&tune);
+    return status;
+}

@@ -1,0 +1,37 @@
+/*
+ * The parts of a fine-tuning run, from recipe to trainer.
+ */
+#ifndef EG_RECIPES_FINETUNE_H
+#define EG_RECIPES_FINETUNE_H
+
+#include "recipes/command.h"
+#include "recipes/opened.h"
+#include "train/trainer.h"
+
+typedef struct eg_finetune {
+    const eg_recipe *recipe;    /* borrowed */
+    const eg_log *log;          /* borrowed */
+    eg_opened opened;           /* its template is always there */
+    eg_field_name *field_names; /* owned */
+    eg_field_map fields;
+    eg_dataset training_rows, validation_rows;
+    eg_selection training_part, validation_part;
+    eg_batches training, validation;
+    bool has_validation;
+    eg_session_options session;
+    eg_schedule schedule;
+} eg_finetune;
+
+/* Open and check everything a run needs, without memory for activations and without writing
+   anything. Release with eg_finetune_close, also after a failure. */
+EG_CHECKED eg_status eg_finetune_open(eg_finetune *tune, const eg_recipe *recipe, const eg_log *log,
+                                      eg_error *err);
+void eg_finetune_close(eg_finetune *tune);
+
+/* Rows and tokens, then batches: the parts of eg_finetune_open that are about data. */
+EG_CHECKED eg_status eg_finetune_load_data(eg_finetune *tune, eg_error *err);
+
+/* What the run will be: model, adapter, data, steps, and the memory it takes. */
+EG_CHECKED eg_status eg_finetune_describe(const eg_finetune *tune, eg_text *text, eg_error *err);
+
+#endif

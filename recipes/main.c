@@ -1,0 +1,107 @@
+/*
+ * elmgraft: reads the command line and the recipe, runs one command, and turns its status into
+ * an exit code. Errors go to standard error, each line in the name of the command.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "model/base/threads.h"
+#include "recipes/cli.h"
+#include "recipes/command.h"
+
+typedef struct entry {
+    eg_command_bit bit;
+    eg_status (*run)(const eg_invocation *run, eg_error *err);
+} entry;
+
+static const entry entries[] = {
+    {EG_COMMAND_FINETUNE, eg_command_finetune},
+    {EG_COMMAND_INIT, eg_command_init},
+    {EG_COMMAND_INSPECT, eg_command_inspect},
+};
+
+static void write_log(void *user, eg_log_level level, const char *text)
+{
+    (void)user;
+    fprintf(stderr, "%s%s\n", level == EG_WARNING ? "warning: " : "", text);
+}
+
+/* Lines that continue a message (the source line and its underline) are indented; each other
+   line is a message of its own. */
+static void show_error(const eg_command *command, const eg_error *err)
+{
+    const char *line = err->text;
+    while (*line != '\0') {
+        const size_t length = strcspn(line, "\n");
+        if (line[0] == ' ') {
+            fprintf(stderr, "%.*s\n", (int)length, line);
+        } else {
+            fprintf(stderr, "elmgraft%s%s: %.*s\n", command != NULL ? " " : "",
+                    command != NULL ? command->name : "", (int)length, line);
+        }
+        line += length + (line[length] == '\n');
+    }
+}
+
+static eg_status show_help(const eg_command *command, eg_error *err)
+{
+    eg_text text = {0};
+    const eg_status status = eg_help_write(command, &text, err);
+    fputs(eg_text_string(&text), stdout);
+    eg_text_deinit(&text);
+    return status;
+}
+
+static eg_status run_command(const eg_command_line *line, eg_error *err)
+{
+    const eg_log log = {.write = line->flags.quiet ? NULL : write_log};
+    /* An operand in brackets is the recipe. */
+    const char *path = line->command->operand[0] == '[' ? line->operand : NULL;
+    const eg_recipe_request request = {.command = line->command->bit,
+                                       .path = path,
+                                       .overrides = line->overrides,
+                                       .override_count = line->override_count};
+    eg_recipe recipe;
+    EG_TRY(eg_recipe_load(&recipe, &request, err));
+    const eg_invocation run = {line->operand, line->flags, &recipe, &log};
+    eg_threads_use(recipe.compute.threads);
+    eg_status status = EG_FAILED;
+    for (size_t i = 0; i < sizeof entries / sizeof entries[0]; i++) {
+        if (entries[i].bit == line->command->bit) {
+            status = entries[i].run(&run, err);
+        }
+    }
+    eg_recipe_deinit(&recipe);
+    return status;
+}
+
+static eg_status run_line(const eg_command_line *line, int argc, eg_error *err)
+{
+    if (line->flags.version) {
+        puts("elmgraft " EG_VERSION);
+        return EG_OK;
+    }
+    if (line->flags.help || argc < 2) {
+        return show_help(line->command, err);
+    }
+    return run_command(line, err);
+}
+
+int main(int argc, char **argv)
+{
+    eg_error err = {0};
+    eg_command_line line;
+    eg_status status = eg_command_line_parse(&line, argc, argv, &err);
+    if (status == EG_OK) {
+        status = run_line(&line, argc, &err);
+    }
+    if (fflush(stdout) != 0 && status == EG_OK) {
+        status = eg_fail(&err, EG_FAILED, "standard output: %s", strerror(errno));
+    }
+    if (status != EG_OK) {
+        show_error(line.command, &err);
+    }
+    eg_command_line_deinit(&line);
+    return (int)status;
+}

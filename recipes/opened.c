@@ -1,0 +1,104 @@
+#include "recipes/opened.h"
+
+#include "model/base/file.h"
+#include "recipes/settings.h"
+
+/* OpenELM's own directories have no tokenizer: its files are LLaMA's. */
+static eg_status open_tokenizer(eg_opened *opened, const eg_recipe *recipe, eg_error *err)
+{
+    if (recipe->model.tokenizer != NULL) {
+        return eg_tokenizer_load(&opened->tokenizer, recipe->model.tokenizer, err);
+    }
+    eg_text path = {0};
+    eg_status status = eg_path_join(&path, recipe->model.path, "tokenizer.model", err);
+    if (status == EG_OK && !eg_path_exists(path.bytes)) {
+        status = eg_fail(err, EG_INPUT,
+                         "%s: not found; give model.tokenizer=PATH: OpenELM uses LLaMA's "
+                         "tokenizer.model",
+                         path.bytes);
+    }
+    if (status == EG_OK) {
+        status = eg_tokenizer_load(&opened->tokenizer, path.bytes, err);
+    }
+    eg_text_deinit(&path);
+    return status;
+}
+
+static eg_status check_vocabulary(const eg_opened *opened, eg_error *err)
+{
+    const size_t pieces = eg_tokenizer_size(opened->tokenizer);
+    const size_t rows = opened->model.config.vocab_size;
+    if (pieces > rows) {
+        return eg_fail(err, EG_INPUT,
+                       "the tokenizer has %zu pieces and %s a vocabulary of %zu: they do not "
+                       "belong together",
+                       pieces, opened->model.directory, rows);
+    }
+    return EG_OK;
+}
+
+static eg_status load_stored(eg_template *template, bool *found, const char *directory,
+                             eg_error *err)
+{
+    eg_text path = {0};
+    eg_status status = eg_path_join(&path, directory, "template.json", err);
+    *found = status == EG_OK && eg_path_exists(path.bytes);
+    if (*found) {
+        status = eg_template_load(template, path.bytes, err);
+    }
+    eg_text_deinit(&path);
+    return status;
+}
+
+static eg_status open_template(eg_opened *opened, const eg_recipe *recipe, const eg_log *log,
+                               eg_error *err)
+{
+    const char *directory = opened->has_adapter ? recipe->adapter.path : recipe->model.path;
+    eg_template stored = {0};
+    bool found = false;
+    EG_TRY(load_stored(&stored, &found, directory, err));
+    eg_status status = eg_settings_template(recipe, &opened->template, &opened->has_template, err);
+    if (status == EG_OK && found && !opened->has_template) {
+        opened->template = stored;
+        opened->has_template = true;
+        return EG_OK;
+    }
+    if (status == EG_OK && found && !eg_template_equal(&stored, &opened->template)) {
+        eg_log_write(log, EG_WARNING,
+                     "data.template is not the template that %s was trained with (\"%s\")",
+                     directory, stored.name);
+    }
+    eg_template_deinit(&stored);
+    return status;
+}
+
+eg_status eg_opened_open(eg_opened *opened, const eg_recipe *recipe, bool train, const eg_log *log,
+                         eg_error *err)
+{
+    *opened = (eg_opened){0};
+    EG_TRY(eg_model_open(&opened->model, recipe->model.path, log, err));
+    EG_TRY(open_tokenizer(opened, recipe, err));
+    EG_TRY(check_vocabulary(opened, err));
+    if (recipe->adapter.path != NULL) {
+        EG_TRY(eg_adapter_load(&opened->adapter, recipe->adapter.path, &opened->model, train, log,
+                               err));
+        opened->has_adapter = true;
+    }
+    return open_template(opened, recipe, log, err);
+}
+
+void eg_opened_close(eg_opened *opened)
+{
+    if (opened->has_template) {
+        eg_template_deinit(&opened->template);
+    }
+    eg_adapter_deinit(&opened->adapter);
+    eg_tokenizer_free(opened->tokenizer);
+    eg_model_close(&opened->model);
+    *opened = (eg_opened){0};
+}
+
+const eg_grafts *eg_opened_grafts(const eg_opened *opened)
+{
+    return opened->has_adapter ? &opened->adapter.grafts : NULL;
+}

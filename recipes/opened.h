@@ -1,0 +1,35 @@
+/*
+ * The things a command works with, opened from the model and adapter sections: base,
+ * tokenizer, adapter, and the template that was stored with the adapter (or with a model that
+ * one was merged into).
+ */
+#ifndef EG_RECIPES_OPENED_H
+#define EG_RECIPES_OPENED_H
+
+#include "data/template.h"
+#include "model/model.h"
+#include "model/tokenizer.h"
+#include "peft/adapter.h"
+#include "recipes/recipe.h"
+
+typedef struct eg_opened {
+    eg_model model;
+    eg_tokenizer *tokenizer;
+    eg_adapter adapter; /* where has_adapter */
+    bool has_adapter;
+    eg_template template; /* where has_template */
+    bool has_template;
+} eg_opened;
+
+/* Open base and tokenizer, and the adapter of adapter.path where it is given, with gradients
+   if `train`. The template is that of the recipe, else the stored one; a recipe's that differs
+   from the stored one is a warning. Release with eg_opened_close, which is fine on a zeroed
+   value and after a failure. */
+EG_CHECKED eg_status eg_opened_open(eg_opened *opened, const eg_recipe *recipe, bool train,
+                                    const eg_log *log, eg_error *err);
+void eg_opened_close(eg_opened *opened);
+
+/* The grafts of the adapter, or NULL. */
+const eg_grafts *eg_opened_grafts(const eg_opened *opened);
+
+#endif

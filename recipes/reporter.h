@@ -1,0 +1,31 @@
+/*
+ * Shows a run on standard error: notes, lines of progress, and on a terminal a bar below
+ * them. Without a terminal there are plain lines only.
+ */
+#ifndef EG_RECIPES_REPORTER_H
+#define EG_RECIPES_REPORTER_H
+
+#include "model/base/log.h"
+#include "recipes/progress.h"
+
+typedef struct eg_reporter {
+    eg_progress progress;
+    size_t log_every;
+    size_t columns; /* of the terminal; 0: none */
+    bool quiet;
+    bool has_header, has_bar;
+} eg_reporter;
+
+eg_reporter eg_reporter_new(size_t log_every, bool quiet);
+
+/* A log that writes above the bar; it borrows the reporter. */
+eg_log eg_reporter_log(eg_reporter *reporter);
+
+/* For eg_trainer_watch; user is the reporter. */
+void eg_reporter_step(void *user, const eg_step_report *report);
+void eg_reporter_evaluation(void *user, const eg_evaluation_report *report);
+
+/* Take the bar away. */
+void eg_reporter_end(eg_reporter *reporter);
+
+#endif
