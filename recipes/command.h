@@ -18,8 +18,11 @@ typedef struct eg_invocation {
     const eg_log *log; /* standard error; silent with --quiet */
 } eg_invocation;
 
+eg_status eg_command_evaluate(const eg_invocation *run, eg_error *err);
 eg_status eg_command_finetune(const eg_invocation *run, eg_error *err);
+eg_status eg_command_generate(const eg_invocation *run, eg_error *err);
 eg_status eg_command_init(const eg_invocation *run, eg_error *err);
 eg_status eg_command_inspect(const eg_invocation *run, eg_error *err);
+eg_status eg_command_merge(const eg_invocation *run, eg_error *err);
 
 #endif

@@ -1,6 +1,5 @@
 #include "recipes/finetune.h"
 
-#include "model/base/memory.h"
 #include "peft/targets.h"
 #include "recipes/keys.h"
 #include "recipes/progress.h"
@@ -56,7 +55,7 @@ eg_status eg_finetune_open(eg_finetune *tune, const eg_recipe *recipe, const eg_
                            eg_error *err)
 {
     *tune = (eg_finetune){.recipe = recipe, .log = log};
-    EG_TRY(eg_opened_open(&tune->opened, recipe, true, log, err));
+    EG_TRY(eg_opened_open(&tune->opened, recipe, EG_OPEN_TOKENIZER | EG_OPEN_GRADIENTS, log, err));
     EG_TRY(open_adapter(tune, err));
     EG_TRY(eg_finetune_load_data(tune, err));
     plan_session(tune);
@@ -76,7 +75,6 @@ void eg_finetune_close(eg_finetune *tune)
     eg_selection_deinit(&tune->validation_part);
     eg_dataset_deinit(&tune->training_rows);
     eg_dataset_deinit(&tune->validation_rows);
-    eg_free(tune->field_names);
     eg_opened_close(&tune->opened);
     *tune = (eg_finetune){0};
 }

@@ -9,11 +9,9 @@
 #include "train/trainer.h"
 
 typedef struct eg_finetune {
-    const eg_recipe *recipe;    /* borrowed */
-    const eg_log *log;          /* borrowed */
-    eg_opened opened;           /* its template is always there */
-    eg_field_name *field_names; /* owned */
-    eg_field_map fields;
+    const eg_recipe *recipe; /* borrowed */
+    const eg_log *log;       /* borrowed */
+    eg_opened opened;        /* its template is always there */
     eg_dataset training_rows, validation_rows;
     eg_selection training_part, validation_part;
     eg_batches training, validation;

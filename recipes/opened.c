@@ -4,20 +4,22 @@
 #include "recipes/settings.h"
 
 /* OpenELM's own directories have no tokenizer: its files are LLaMA's. */
-static eg_status open_tokenizer(eg_opened *opened, const eg_recipe *recipe, eg_error *err)
+static eg_status open_tokenizer(eg_opened *opened, const eg_recipe *recipe, bool needed,
+                                eg_error *err)
 {
     if (recipe->model.tokenizer != NULL) {
         return eg_tokenizer_load(&opened->tokenizer, recipe->model.tokenizer, err);
     }
     eg_text path = {0};
     eg_status status = eg_path_join(&path, recipe->model.path, "tokenizer.model", err);
-    if (status == EG_OK && !eg_path_exists(path.bytes)) {
+    const bool found = status == EG_OK && eg_path_exists(path.bytes);
+    if (status == EG_OK && needed && !found) {
         status = eg_fail(err, EG_INPUT,
                          "%s: not found; give model.tokenizer=PATH: OpenELM uses LLaMA's "
                          "tokenizer.model",
                          path.bytes);
     }
-    if (status == EG_OK) {
+    if (found) {
         status = eg_tokenizer_load(&opened->tokenizer, path.bytes, err);
     }
     eg_text_deinit(&path);
@@ -26,7 +28,7 @@ static eg_status open_tokenizer(eg_opened *opened, const eg_recipe *recipe, eg_e
 
 static eg_status check_vocabulary(const eg_opened *opened, eg_error *err)
 {
-    const size_t pieces = eg_tokenizer_size(opened->tokenizer);
+    const size_t pieces = opened->tokenizer != NULL ? eg_tokenizer_size(opened->tokenizer) : 0;
     const size_t rows = opened->model.config.vocab_size;
     if (pieces > rows) {
         return eg_fail(err, EG_INPUT,
@@ -72,16 +74,16 @@ static eg_status open_template(eg_opened *opened, const eg_recipe *recipe, const
     return status;
 }
 
-eg_status eg_opened_open(eg_opened *opened, const eg_recipe *recipe, bool train, const eg_log *log,
-                         eg_error *err)
+eg_status eg_opened_open(eg_opened *opened, const eg_recipe *recipe, unsigned needs,
+                         const eg_log *log, eg_error *err)
 {
     *opened = (eg_opened){0};
     EG_TRY(eg_model_open(&opened->model, recipe->model.path, log, err));
-    EG_TRY(open_tokenizer(opened, recipe, err));
+    EG_TRY(open_tokenizer(opened, recipe, (needs & EG_OPEN_TOKENIZER) != 0, err));
     EG_TRY(check_vocabulary(opened, err));
     if (recipe->adapter.path != NULL) {
-        EG_TRY(eg_adapter_load(&opened->adapter, recipe->adapter.path, &opened->model, train, log,
-                               err));
+        EG_TRY(eg_adapter_load(&opened->adapter, recipe->adapter.path, &opened->model,
+                               (needs & EG_OPEN_GRADIENTS) != 0, log, err));
         opened->has_adapter = true;
     }
     return open_template(opened, recipe, log, err);

@@ -21,11 +21,17 @@ typedef struct eg_opened {
     bool has_template;
 } eg_opened;
 
-/* Open base and tokenizer, and the adapter of adapter.path where it is given, with gradients
-   if `train`. The template is that of the recipe, else the stored one; a recipe's that differs
-   from the stored one is a warning. Release with eg_opened_close, which is fine on a zeroed
-   value and after a failure. */
-EG_CHECKED eg_status eg_opened_open(eg_opened *opened, const eg_recipe *recipe, bool train,
+/* What a command cannot do without. */
+typedef enum eg_opened_need {
+    EG_OPEN_BASE = 0,
+    EG_OPEN_TOKENIZER = 1, /* it must be there; else it may be missing, and is NULL then */
+    EG_OPEN_GRADIENTS = 2  /* the adapter is to be trained */
+} eg_opened_need;
+
+/* Open base and tokenizer, and the adapter of adapter.path where it is given. The template is that
+   of the recipe, else the stored one; a recipe's that differs from the stored one is a warning.
+   Release with eg_opened_close, which is fine on a zeroed value and after a failure. */
+EG_CHECKED eg_status eg_opened_open(eg_opened *opened, const eg_recipe *recipe, unsigned needs,
                                     const eg_log *log, eg_error *err);
 void eg_opened_close(eg_opened *opened);
 

@@ -108,9 +108,9 @@ typedef struct eg_recipe {
         size_t patience, seed;
     } train;
     struct {
-        char *data, *text;
         eg_strings tasks;
-        size_t limit, window, stride;
+        char *directory, *data, *text, *samples;
+        size_t limit, window, stride, batch_tokens;
     } evaluate;
     struct {
         char *prompt;
@@ -123,7 +123,6 @@ typedef struct eg_recipe {
         char *output;
         int dtype; /* eg_dtype */
         bool force;
-        size_t max_shard_size;
     } merge;
     struct {
         char *size, *config, *output;
