@@ -1,0 +1,1 @@
+"$elmgraft" evaluate model.path=nowhere

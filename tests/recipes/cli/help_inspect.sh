@@ -1,0 +1,1 @@
+"$elmgraft" inspect --help

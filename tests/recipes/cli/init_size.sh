@@ -1,0 +1,1 @@
+"$elmgraft" init init.size=270 init.output=x

@@ -1,0 +1,2 @@
+echo "not a model" > model.safetensors
+"$elmgraft" inspect model.safetensors

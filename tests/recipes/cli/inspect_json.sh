@@ -1,0 +1,3 @@
+. "$root/tests/recipes/cli/tiny.lib"
+make_model
+"$elmgraft" inspect tiny/model.safetensors --json

@@ -1,0 +1,2 @@
+echo '- a list' > my.yaml
+"$elmgraft" finetune my.yaml

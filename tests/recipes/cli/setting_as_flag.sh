@@ -1,0 +1,1 @@
+"$elmgraft" finetune my.yaml --learning-rate=1e-4

@@ -1,0 +1,2 @@
+printf 'model:\n\tpath: base\n' > my.yaml
+"$elmgraft" finetune my.yaml

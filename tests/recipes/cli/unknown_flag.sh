@@ -1,0 +1,1 @@
+"$elmgraft" finetune my.yaml --dry-ran
