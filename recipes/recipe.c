@@ -13,6 +13,7 @@ typedef struct loader {
     eg_yaml_source file; /* the YAML text */
     eg_yaml_mark marks[EG_RECIPE_KEYS];
     eg_yaml_problems problems;
+    bool unreadable; /* the file gave no sections at all */
 } loader;
 
 static const char *did_you_mean(const char *near, char *text, size_t size)
@@ -103,6 +104,7 @@ static void add_unknown_section(loader *l, const eg_yaml_node *node)
 static eg_status read_sections(loader *l, const eg_yaml *doc, eg_error *err)
 {
     if (doc->count > 0 && doc->nodes[0].kind != EG_YAML_MAPPING) {
+        l->unreadable = true;
         eg_yaml_problem(&l->problems, &l->file, &doc->nodes[0].mark,
                         "expected sections such as \"model:\" and \"train:\"");
         return EG_OK;
@@ -131,6 +133,7 @@ static eg_status read_file(loader *l, eg_text *text, eg_error *err)
     l->file = (eg_yaml_source){l->request->path, eg_text_string(text), text->length, false};
     eg_yaml doc;
     EG_TRY(eg_yaml_parse(&doc, &l->file, &l->problems, err));
+    l->unreadable = doc.count == 0 && l->problems.count > 0;
     const eg_status status = read_sections(l, &doc, err);
     eg_yaml_deinit(&doc);
     return status;
@@ -267,7 +270,9 @@ static eg_status load(loader *l, eg_text *text, eg_error *err)
     for (size_t i = 0; i < eg_exclusion_count; i++) {
         check_exclusion(l, &eg_exclusions[i]);
     }
-    check_required(l);
+    if (!l->unreadable) {
+        check_required(l);
+    }
     return eg_yaml_problems_report(&l->problems, EG_USAGE, err);
 }
 

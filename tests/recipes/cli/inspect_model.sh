@@ -1,3 +1,4 @@
 . "$root/tests/recipes/cli/tiny.lib"
 make_model
-"$elmgraft" inspect tiny
+# The weights, and so the fingerprint, may differ in a last bit from one libm to another.
+"$elmgraft" inspect tiny | sed 's/^\(fingerprint  *\)[0-9a-f]\{32\}$/\1(32 digits)/'
