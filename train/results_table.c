@@ -70,7 +70,9 @@ static size_t count_rows(const eg_results *results)
 {
     size_t rows = 0;
     for (size_t i = 0; i < results->count; i++) {
-        rows += results->tasks[i].metric_count;
+        for (size_t m = 0; m < results->tasks[i].metric_count; m++) {
+            rows += !results->tasks[i].metrics[m].detail;
+        }
     }
     return rows;
 }
@@ -80,8 +82,10 @@ static void fill(cell *cells, const eg_results *results)
     size_t row = 0;
     for (size_t i = 0; i < results->count; i++) {
         const eg_task_result *result = &results->tasks[i];
-        for (size_t m = 0; m < result->metric_count; m++, row++) {
-            fill_row(cells + row * COLUMNS, result, &result->metrics[m], m == 0);
+        for (size_t m = 0; m < result->metric_count; m++) {
+            if (!result->metrics[m].detail) {
+                fill_row(cells + row++ * COLUMNS, result, &result->metrics[m], m == 0);
+            }
         }
     }
 }

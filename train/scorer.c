@@ -57,6 +57,7 @@ static void count_answers(eg_task_result *result)
     add_metric(result, "acc", true, eg_mean_of(sum, choices->count));
     add_metric(result, "acc_norm", true, eg_mean_of(characters, choices->count));
     add_metric(result, "acc_bytes", true, eg_mean_of(bytes, choices->count));
+    result->metrics[result->metric_count - 1].detail = true;
 }
 
 static eg_status ask_all(const job *j, eg_question_builder *builder, eg_choice_run *run,

@@ -25,6 +25,7 @@ typedef struct eg_metric {
     bool higher; /* is better */
     double value;
     double standard_error; /* NaN: none */
+    bool detail;           /* in the JSON, not in the table */
 } eg_metric;
 
 enum { EG_METRICS = 4 };

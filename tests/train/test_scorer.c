@@ -350,8 +350,10 @@ static eg_task_result some_result(const eg_task *task)
         .template = (char *)(uintptr_t) "corenet",
         .samples = 1188,
         .overlong = 3,
-        .metrics = {{"acc", true, 0.447, 0.0102}, {"acc_norm", true, 0.41044, 0.0101}},
-        .metric_count = 2,
+        .metrics = {{"acc", true, 0.447, 0.0102, false},
+                    {"acc_norm", true, 0.41044, 0.0101, false},
+                    {"acc_bytes", true, 0.5, 0.01, true}},
+        .metric_count = 3,
     };
 }
 
@@ -361,11 +363,12 @@ START_TEST(test_the_table_is_the_one_users_know)
                          .version = 1,
                          .scorer = (char *)(uintptr_t) "multiple_choice"};
     const eg_task book = {.name = (char *)(uintptr_t) "book.txt", .version = 1};
-    const eg_task_result results[2] = {some_result(&arc),
-                                       {.task = &book,
-                                        .samples = 1,
-                                        .metrics = {{"token_perplexity", false, 12.34567, NAN}},
-                                        .metric_count = 1}};
+    const eg_task_result results[2] = {
+        some_result(&arc),
+        {.task = &book,
+         .samples = 1,
+         .metrics = {{"token_perplexity", false, 12.34567, NAN, false}},
+         .metric_count = 1}};
     const eg_results all = {.model = "m",
                             .adapter = "a",
                             .precision = "f32",
