@@ -255,7 +255,7 @@ const eg_key eg_keys[] = {
     SIZE(train.seed, "0", 0, LONGEST_SEED, USED TUNE, HELP "seed of the adapter and of dropout"),
 
     STRINGS(evaluate.tasks, NULL, .least = 1, USED EVAL, ALSO "task",
-            HELP "tasks to run: boolq, piqa, ..., or task files; docs/tasks.md"),
+            HELP "tasks to run: boolq, piqa, ..., or paths of task files"),
     PATH(evaluate.directory, USED EVAL, ALSO "data_dir",
          HELP "directory of the tasks' data; not given: the working directory"),
     PATH(evaluate.data, USED EVAL,
