@@ -22,7 +22,7 @@ typedef struct eg_graft {
     const float *a;         /* [rank, in] */
     const float *b;         /* [out, rank] */
     const float *row_scale; /* c = m/n [out] ([dim] at the embedding); NULL: all 1 */
-    const float *row_norm;  /* n, same shape; NULL with row_scale NULL */
+    const float *row_norm;  /* n, same shape, 1 where n is 0; NULL with row_scale NULL */
     float dropout;          /* p, applied only in training passes */
     /* Where backward adds gradients, same shapes as a, b and row_scale (dm). NULL: not wanted. */
     float *da, *db, *dm;

@@ -11,10 +11,13 @@
  * are in f64. The error of n_j² is that of P, about 1e-6 of the largest of the terms. So where
  * they cancel (s B A ≈ −W) the row is formed after all, alone and in f64.
  *
+ * Threads take whole modules, so a norm has the same bits for any number of them.
+ *
  * A row that is all zero has no direction: there c = 1, and row_norm is 1 so that nobody
  * divides by zero; its output and the gradient of m are 0 either way.
  */
 #include <math.h>
+#include <omp.h>
 #include <string.h>
 
 #include "model/base/memory.h"
@@ -23,8 +26,6 @@
 
 /* Below this share of the sum of the terms' sizes n² is computed again from the row itself. */
 static const double cancelled = 0.0625;
-
-enum { BLOCK_ROWS = 64 };
 
 static size_t tensors(const eg_site *module, size_t rank, eg_kind_tensor out[EG_KIND_TENSORS])
 {
@@ -39,13 +40,12 @@ typedef struct site_work {
     const eg_graft *graft;
     const eg_matrix *w;
     bool embedding;
-    float *product;     /* Pᵀ [rank, out] */
-    float *scratch;     /* of the product with w */
-    double *gram;       /* G [rank, rank] */
-    double *square;     /* n² [out]; −1: to be formed from the row itself */
-    double *formed;     /* [out]: those squares while they are summed */
-    float *row;         /* one row of w */
-    const double *base; /* ‖W_j‖² [out] */
+    float *product; /* Pᵀ [rank, out] */
+    float *scratch; /* of the product with w */
+    double *gram;   /* G [rank, rank] */
+    double *square; /* n² [out]; −1: to be formed from the row itself */
+    double *formed; /* [out]: those squares while they are summed */
+    float *row;     /* one row of w */
 } site_work;
 
 static void lay_out(site_work *work, eg_arena *arena)
@@ -87,41 +87,34 @@ static double dot(const float *x, const float *y, size_t count)
     return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
-/* Add the squares of a block of rows of W to base: by row, or by column at the embedding. */
-static void add_squares(const float *block, size_t first, size_t rows, size_t columns,
-                        bool by_column, double *base)
+/* Where a target's rows begin among those of all targets. */
+static size_t row_offset(const eg_adapter *adapter, size_t index)
 {
-    if (!by_column) {
-#pragma omp parallel for schedule(static) if (eg_worth_threads(rows * columns))
-        for (size_t i = 0; i < rows; i++) {
-            base[first + i] = dot(block + i * columns, block + i * columns, columns);
-        }
-        return;
+    size_t rows = 0;
+    for (size_t i = 0; i < index; i++) {
+        rows += adapter->targets.items[i].module.out;
     }
-#pragma omp parallel for schedule(static) if (eg_worth_threads(rows * columns))
-    for (size_t j = 0; j < columns; j++) {
-        for (size_t i = 0; i < rows; i++) {
-            const double value = block[i * columns + j];
-            base[j] += value * value;
-        }
-    }
+    return rows;
 }
 
-static eg_status base_squares(const site_work *work, double *base, eg_error *err)
+/* ‖W_j‖² by row; at the embedding by column, over the tokens. */
+static void base_squares(const site_work *work, double *base)
 {
     const eg_matrix *w = work->w;
-    float *block = NULL;
-    EG_TRY(eg_alloc(&block, BLOCK_ROWS * w->columns, sizeof(float), err));
-    for (size_t first = 0; first < w->rows; first += BLOCK_ROWS) {
-        const size_t rows = w->rows - first < BLOCK_ROWS ? w->rows - first : BLOCK_ROWS;
-        eg_matrix_widen_rows(w, first, rows, block);
-        add_squares(block, first, rows, w->columns, work->embedding, base);
+    for (size_t i = 0; i < w->rows; i++) {
+        eg_matrix_widen_rows(w, i, 1, work->row);
+        if (!work->embedding) {
+            base[i] = dot(work->row, work->row, w->columns);
+            continue;
+        }
+        for (size_t j = 0; j < w->columns; j++) {
+            base[j] += (double)work->row[j] * (double)work->row[j];
+        }
     }
-    eg_free(block);
-    return EG_OK;
 }
 
-static eg_status reserve_workspace(eg_adapter *adapter, const eg_model *model, eg_error *err)
+/* The part of the workspace that one thread needs. */
+static size_t room(const eg_adapter *adapter, const eg_model *model)
 {
     size_t largest = 0;
     for (size_t i = 0; i < adapter->targets.count; i++) {
@@ -130,40 +123,63 @@ static eg_status reserve_workspace(eg_adapter *adapter, const eg_model *model, e
         lay_out(&work, &plan);
         largest = plan.used > largest ? plan.used : largest;
     }
-    return eg_arena_init(&adapter->workspace, largest, err);
+    return largest;
+}
+
+/* Run `job` on every target, targets spread over threads. They share nothing that is written,
+   so the order in which threads take them does not matter. */
+static void for_each_target(eg_adapter *adapter, const eg_model *model,
+                            void (*job)(eg_adapter *, const site_work *, size_t index))
+{
+    const size_t each = room(adapter, model);
+    const size_t places = each > 0 ? adapter->workspace.size / each : 1;
+    const size_t wanted = eg_threads_count();
+    eg_blas_single();
+#pragma omp parallel for schedule(dynamic, 1) num_threads((int)(places < wanted ? places : wanted))
+    for (size_t i = 0; i < adapter->targets.count; i++) {
+        const size_t start = (size_t)omp_get_thread_num() * each;
+        eg_arena own = {.base = adapter->workspace.base + start, .size = each};
+        site_work work = work_on(adapter, model, i);
+        lay_out(&work, &own);
+        job(adapter, &work, i);
+    }
+    eg_blas_shared();
+}
+
+static void prepare_target(eg_adapter *adapter, const site_work *work, size_t index)
+{
+    base_squares(work, adapter->base_norms + row_offset(adapter, index));
 }
 
 static eg_status prepare(eg_adapter *adapter, const eg_model *model, eg_error *err)
 {
-    size_t outs = 0;
-    for (size_t i = 0; i < adapter->targets.count; i++) {
-        outs += adapter->targets.items[i].module.out;
+    const size_t outs = row_offset(adapter, adapter->targets.count);
+    size_t workspace;
+    if (!eg_size_mul(room(adapter, model), eg_threads_count(), &workspace)) {
+        return eg_fail(err, EG_USAGE, "the rank of the adapter is too large");
     }
     EG_TRY(eg_alloc(&adapter->scales, outs, 2 * sizeof(float), err));
     EG_TRY(eg_alloc(&adapter->base_norms, outs, sizeof(double), err));
-    size_t at = 0;
+    EG_TRY(eg_arena_init(&adapter->workspace, workspace, err));
     for (size_t i = 0; i < adapter->targets.count; i++) {
         const eg_target *target = &adapter->targets.items[i];
-        const site_work work = work_on(adapter, model, i);
-        EG_TRY(base_squares(&work, adapter->base_norms + at, err));
         eg_graft *graft = &adapter->grafts.sites[target->site];
-        graft->row_scale = adapter->scales + 2 * at;
-        graft->row_norm = adapter->scales + 2 * at + target->module.out;
-        at += target->module.out;
+        graft->row_scale = adapter->scales + 2 * row_offset(adapter, i);
+        graft->row_norm = graft->row_scale + target->module.out;
     }
-    return reserve_workspace(adapter, model, err);
+    for_each_target(adapter, model, prepare_target);
+    return EG_OK;
 }
 
 /* m = n = ‖W‖ by row: with B A = 0 a new adapter changes nothing. */
 static void start(eg_adapter *adapter)
 {
-    size_t at = 0;
     for (size_t i = 0; i < adapter->targets.count; i++) {
         const eg_parameter *m = eg_adapter_tensor(adapter, i, EG_ROLE_MAGNITUDE);
+        const double *base = adapter->base_norms + row_offset(adapter, i);
         for (size_t j = 0; j < m->count; j++) {
-            adapter->parameters.values[m->offset + j] = (float)sqrt(adapter->base_norms[at + j]);
+            adapter->parameters.values[m->offset + j] = (float)sqrt(base[j]);
         }
-        at += m->count;
     }
 }
 
@@ -171,7 +187,6 @@ static void gram_matrix(const site_work *work)
 {
     const size_t rank = work->target->rank;
     const size_t in = work->target->module.in;
-#pragma omp parallel for schedule(static, 1) if (eg_worth_threads(rank * rank * in))
     for (size_t i = 0; i < rank; i++) {
         for (size_t k = 0; k <= i; k++) {
             const double value = dot(work->graft->a + i * in, work->graft->a + k * in, in);
@@ -182,7 +197,7 @@ static void gram_matrix(const site_work *work)
 }
 
 /* n² of row j, or −1 when too little is left of the terms. */
-static double factored_square(const site_work *work, size_t j)
+static double factored_square(const site_work *work, double base, size_t j)
 {
     const size_t rank = work->target->rank;
     const size_t out = work->target->module.out;
@@ -198,8 +213,8 @@ static double factored_square(const site_work *work, size_t j)
         delta += row * (double)b[i];
         cross += (double)b[i] * (double)work->product[i * out + j];
     }
-    const double square = work->base[j] + 2 * s * cross + s * s * delta;
-    const double size = work->base[j] + fabs(2 * s * cross) + s * s * fabs(delta);
+    const double square = base + 2 * s * cross + s * s * delta;
+    const double size = base + fabs(2 * s * cross) + s * s * fabs(delta);
     return square < cancelled * size ? -1 : square;
 }
 
@@ -260,35 +275,51 @@ static void form_cancelled(const site_work *work)
     }
 }
 
-static void squares(const site_work *work)
+static void squares(const site_work *work, const double *base)
 {
     const size_t rank = work->target->rank;
-    const size_t out = work->target->module.out;
     if (work->embedding) {
         eg_matrix_backward(work->w, work->graft->a, rank, work->product, false, work->scratch);
     } else {
         eg_matrix_forward(work->w, work->graft->a, rank, work->product, false, work->scratch);
     }
     gram_matrix(work);
-#pragma omp parallel for schedule(static) if (eg_worth_threads(out * rank * rank))
-    for (size_t j = 0; j < out; j++) {
-        work->square[j] = factored_square(work, j);
+    for (size_t j = 0; j < work->target->module.out; j++) {
+        work->square[j] = factored_square(work, base[j], j);
     }
     form_cancelled(work);
 }
 
 /* c and n of a target from n² and m. */
-static eg_status scale_rows(const site_work *work, const float *m, float *c, float *n,
-                            eg_error *err)
+static void refresh_target(eg_adapter *adapter, const site_work *work, size_t index)
 {
-    for (size_t j = 0; j < work->target->module.out; j++) {
+    const size_t out = work->target->module.out;
+    const size_t at = row_offset(adapter, index);
+    const eg_parameter *item = eg_adapter_tensor(adapter, index, EG_ROLE_MAGNITUDE);
+    const float *m = adapter->parameters.values + item->offset;
+    float *c = adapter->scales + 2 * at;
+    float *n = c + out;
+    squares(work, adapter->base_norms + at);
+    for (size_t j = 0; j < out; j++) {
         const double norm = sqrt(work->square[j]);
-        n[j] = norm > 0 ? (float)norm : 1;
-        c[j] = norm > 0 ? (float)((double)m[j] / norm) : 1;
-        if (!isfinite(norm) || !isfinite(c[j])) {
-            return eg_fail(err, EG_NUMERIC,
-                           "%s: row %zu: DoRA's scale m/n is not finite (m %g, n %g)",
-                           work->target->module.name, j, (double)m[j], norm);
+        const bool zero = norm == 0;
+        n[j] = zero ? 1 : (float)norm;
+        c[j] = zero ? 1 : (float)((double)m[j] / norm);
+    }
+}
+
+static eg_status check_finite(const eg_adapter *adapter, eg_error *err)
+{
+    for (size_t i = 0; i < adapter->targets.count; i++) {
+        const eg_target *target = &adapter->targets.items[i];
+        const eg_graft *graft = &adapter->grafts.sites[target->site];
+        for (size_t j = 0; j < target->module.out; j++) {
+            if (!isfinite(graft->row_scale[j]) || !isfinite(graft->row_norm[j])) {
+                return eg_fail(err, EG_NUMERIC,
+                               "%s: row %zu: DoRA's scale m/n is not finite: it is %g, with n %g",
+                               target->module.name, j, (double)graft->row_scale[j],
+                               (double)graft->row_norm[j]);
+            }
         }
     }
     return EG_OK;
@@ -296,20 +327,8 @@ static eg_status scale_rows(const site_work *work, const float *m, float *c, flo
 
 static eg_status refresh(eg_adapter *adapter, const eg_model *model, eg_error *err)
 {
-    size_t at = 0;
-    for (size_t i = 0; i < adapter->targets.count; i++) {
-        const size_t out = adapter->targets.items[i].module.out;
-        site_work work = work_on(adapter, model, i);
-        work.base = adapter->base_norms + at;
-        adapter->workspace.used = 0;
-        lay_out(&work, &adapter->workspace);
-        squares(&work);
-        const eg_parameter *m = eg_adapter_tensor(adapter, i, EG_ROLE_MAGNITUDE);
-        EG_TRY(scale_rows(&work, adapter->parameters.values + m->offset, adapter->scales + 2 * at,
-                          adapter->scales + 2 * at + out, err));
-        at += out;
-    }
-    return EG_OK;
+    for_each_target(adapter, model, refresh_target);
+    return check_finite(adapter, err);
 }
 
 const eg_kind eg_kind_dora = {

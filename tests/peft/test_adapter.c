@@ -183,6 +183,15 @@ START_TEST(norms_are_those_of_the_sum)
     check_norms(&f, 1e-6);
     tiny_stir(&f.adapter, &f.model, 0.3);
     check_norms(&f, 1e-6);
+    const eg_graft *g = eg_graft_at(&f.adapter.grafts, eg_site_linear(1, EG_SITE_PROJ_1));
+    float before[64];
+    eg_error err = {0};
+    const size_t threads = eg_threads_count();
+    memcpy(before, g->row_norm, sizeof before);
+    eg_threads_use(threads == 1 ? 2 : 1);
+    CHECK_OK(eg_adapter_refresh(&f.adapter, &f.model, &err), err);
+    ck_assert_mem_eq(before, g->row_norm, sizeof before);
+    eg_threads_use(threads);
     tear_down(&f);
 }
 END_TEST
