@@ -143,7 +143,6 @@ static void for_each_target(eg_adapter *adapter, const eg_model *model,
         lay_out(&work, &own);
         job(adapter, &work, i);
     }
-    eg_blas_shared();
 }
 
 static void prepare_target(eg_adapter *adapter, const site_work *work, size_t index)

@@ -1,54 +1,43 @@
 #include "peft/merge_tensor.h"
 
-#include <cblas.h>
 #include <math.h>
 #include <string.h>
 
 #include "model/base/memory.h"
+#include "model/base/threads.h"
+#include "model/kernels/gemm.h"
 
-enum { BLOCK_NUMBERS = 1 << 22 };
+/* Written at a time; and merged by a thread at a time, whatever the number of threads, so that
+   it does not show in the bits. */
+enum { BLOCK_NUMBERS = 1 << 22, PART_ROWS = 64 };
 
-/* A block of consecutive rows on its way. */
+/* Consecutive rows of a tensor on their way. */
 typedef struct block {
     size_t first, rows, columns;
-    const unsigned char *source; /* its bytes in the base */
+    const unsigned char *source; /* their bytes in the base */
     float *values;               /* [rows, columns] */
     unsigned char *bytes;        /* [rows, columns] of the dtype to write */
 } block;
-
-static void widen(const block *b, eg_dtype dtype)
-{
-    const size_t row_bytes = b->columns * eg_dtype_size(dtype);
-#pragma omp parallel for schedule(static)
-    for (size_t i = 0; i < b->rows; i++) {
-        eg_widen(b->values + i * b->columns, b->source + i * row_bytes, dtype, b->columns);
-    }
-}
 
 /* values += s B A for rows of a linear; += s (B A)ᵀ for tokens of the embedding. */
 static void add_delta(const block *b, const eg_merge_entry *entry)
 {
     const eg_graft *g = entry->graft;
-    const size_t all_rows = entry->tensor->shape[0];
     if (entry->by_column) {
-        cblas_sgemm(CblasRowMajor, CblasTrans, CblasTrans, (int)b->rows, (int)b->columns,
-                    (int)g->rank, g->scale, g->a + b->first, (int)all_rows, g->b, (int)g->rank, 1,
-                    b->values, (int)b->columns);
+        const eg_gemm_shape shape = {true, true, b->rows, b->columns, g->rank};
+        eg_gemm(shape, g->scale, g->a + b->first, entry->tensor->shape[0], g->b, g->rank, 1,
+                b->values, b->columns);
     } else {
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)b->rows, (int)b->columns,
-                    (int)g->rank, g->scale, g->b + b->first * g->rank, (int)g->rank, g->a,
-                    (int)b->columns, 1, b->values, (int)b->columns);
+        const eg_gemm_shape shape = {false, false, b->rows, b->columns, g->rank};
+        eg_gemm(shape, g->scale, g->b + b->first * g->rank, g->rank, g->a, b->columns, 1, b->values,
+                b->columns);
     }
 }
 
 static void scale(const block *b, const eg_merge_entry *entry)
 {
     const float *c = entry->graft->row_scale;
-    if (c == NULL) {
-        return;
-    }
-#pragma omp parallel for schedule(static)
-    for (size_t i = 0; i < b->rows; i++) {
+    for (size_t i = 0; c != NULL && i < b->rows; i++) {
         for (size_t j = 0; j < b->columns; j++) {
             b->values[i * b->columns + j] *= entry->by_column ? c[j] : c[b->first + i];
         }
@@ -67,37 +56,57 @@ static float number_at(const unsigned char *bytes, eg_dtype dtype, size_t index)
     return dtype == EG_BF16 ? eg_from_bf16(half) : eg_from_f16(half);
 }
 
-/* Round, the only time. Counts what did not change and whether all is finite. */
-static void narrow(const block *b, eg_merge_entry *entry, size_t *infinite)
+/* What became of the numbers of a block. */
+typedef struct tally {
+    size_t unchanged, infinite;
+} tally;
+
+static tally compare(const block *b, const eg_merge_entry *entry)
 {
-    const size_t width = eg_dtype_size(entry->dtype);
-    size_t unchanged = 0;
-    size_t bad = 0;
-#pragma omp parallel for schedule(static) reduction(+ : unchanged, bad)
-    for (size_t i = 0; i < b->rows; i++) {
-        unsigned char *row = b->bytes + i * b->columns * width;
-        eg_narrow(row, b->values + i * b->columns, entry->dtype, b->columns);
-        for (size_t j = 0; j < b->columns; j++) {
-            const float before = number_at(b->source, entry->tensor->dtype, i * b->columns + j);
-            const float after = number_at(row, entry->dtype, j);
-            unchanged += before == after ? 1u : 0u;
-            bad += isfinite(after) ? 0u : 1u;
-        }
+    tally t = {0};
+    for (size_t i = 0; i < b->rows * b->columns; i++) {
+        const float before = number_at(b->source, entry->tensor->dtype, i);
+        const float after = number_at(b->bytes, entry->dtype, i);
+        t.unchanged += before == after ? 1u : 0u;
+        t.infinite += isfinite(after) ? 0u : 1u;
     }
-    entry->unchanged += unchanged;
-    *infinite += bad;
+    return t;
+}
+
+/* Rows first .. of a block, from the base's bytes to the rounded result. */
+static tally merge_part(const block *whole, size_t first, const eg_merge_entry *entry)
+{
+    const size_t start = first * whole->columns;
+    const block part = {
+        .first = whole->first + first,
+        .rows = whole->rows - first < PART_ROWS ? whole->rows - first : PART_ROWS,
+        .columns = whole->columns,
+        .source = whole->source + start * eg_dtype_size(entry->tensor->dtype),
+        .values = whole->values + start,
+        .bytes = whole->bytes + start * eg_dtype_size(entry->dtype),
+    };
+    eg_widen(part.values, part.source, entry->tensor->dtype, part.rows * part.columns);
+    if (entry->graft != NULL) {
+        add_delta(&part, entry);
+        scale(&part, entry);
+    }
+    eg_narrow(part.bytes, part.values, entry->dtype, part.rows * part.columns);
+    return compare(&part, entry);
 }
 
 static eg_status write_block(const block *b, eg_merge_entry *entry, eg_safetensors_writer *writer,
                              eg_error *err)
 {
+    size_t unchanged = 0;
     size_t infinite = 0;
-    widen(b, entry->tensor->dtype);
-    if (entry->graft != NULL) {
-        add_delta(b, entry);
-        scale(b, entry);
+    eg_blas_single();
+#pragma omp parallel for schedule(static) reduction(+ : unchanged, infinite)
+    for (size_t first = 0; first < b->rows; first += PART_ROWS) {
+        const tally t = merge_part(b, first, entry);
+        unchanged += t.unchanged;
+        infinite += t.infinite;
     }
-    narrow(b, entry, &infinite);
+    entry->unchanged += unchanged;
     if (infinite > 0) {
         return eg_fail(err, EG_NUMERIC,
                        "%s: %zu merged weights of rows %zu to %zu do not fit %s; write bf16 or f32",
