@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "data/batches.h"
 #include "model/base/file.h"
 #include "model/base/memory.h"
 #include "recipes/command.h"
@@ -11,7 +10,6 @@
 #include "recipes/recipe_rows.h"
 #include "recipes/task_file.h"
 #include "train/results.h"
-#include "train/step.h"
 
 typedef struct evaluation {
     const eg_invocation *run;
@@ -93,66 +91,24 @@ static eg_status run_text(evaluation *e, eg_error *err)
 
 /* The rows of a data set */
 
-static eg_status sum_batches(const evaluation *e, eg_batches *batches, eg_loss *sum, eg_error *err)
-{
-    const eg_session_options options = {.max_tokens = batches->max_tokens,
-                                        .max_row = batches->dataset->report.longest,
-                                        .keep = EG_KEEP_NOTHING};
-    eg_session *session = NULL;
-    EG_TRY(
-        eg_session_open(&session, &e->opened.model, eg_opened_grafts(&e->opened), &options, err));
-    eg_status status = EG_OK;
-    for (size_t i = 0; i < batches->count && status == EG_OK; i++) {
-        eg_loss loss = {0};
-        status = eg_evaluate_batch(session, eg_batches_get(batches, i), &loss, NULL, err);
-        sum->nll += loss.nll;
-        sum->targets += loss.targets;
-    }
-    eg_session_free(session);
-    return status;
-}
-
-static eg_status measure_rows(const evaluation *e, const eg_dataset *rows, eg_loss *sum,
-                              eg_error *err)
-{
-    const eg_recipe *recipe = e->run->recipe;
-    eg_selection part = {0};
-    eg_batches batches = {0};
-    EG_TRY(eg_select_all(&part, rows->rows, err));
-    if (recipe->evaluate.limit > 0 && recipe->evaluate.limit < part.count) {
-        part.count = recipe->evaluate.limit; /* the first ones: a selection is ascending */
-    }
-    const size_t longest = rows->report.longest;
-    const size_t tokens = recipe->evaluate.batch_tokens;
-    const eg_batches_options options = {.batch_tokens = tokens > longest ? tokens : longest};
-    eg_status status = eg_batches_init(&batches, rows, &part, &options, err);
-    if (status == EG_OK) {
-        status = sum_batches(e, &batches, sum, err);
-    }
-    eg_batches_deinit(&batches);
-    eg_selection_deinit(&part);
-    return status;
-}
-
 static eg_status run_data(evaluation *e, eg_error *err)
 {
     const eg_recipe *recipe = e->run->recipe;
     const char *path = recipe->evaluate.data;
     eg_dataset rows = {0};
-    eg_loss sum = {0};
+    eg_perplexity sums = {0};
     EG_TRY(name_result(e, "data", path, err));
     EG_TRY(eg_recipe_choose_template(&e->opened, recipe, path, err));
     eg_status status = eg_recipe_load_rows(&rows, &e->opened, recipe, path, e->run->log, err);
     if (status == EG_OK) {
-        status = measure_rows(e, &rows, &sum, err);
+        status = eg_perplexity_add_dataset(&sums, &e->evaluator, &rows, recipe->evaluate.limit,
+                                           NULL, err);
     }
     if (status == EG_OK) {
         eg_task_result *result = &e->results[e->count - 1];
-        const eg_perplexity perplexity = {
-            .nll = sum.nll, .tokens = sum.targets, .texts = rows.rows};
-        eg_task_result_set_perplexity(result, &perplexity);
+        eg_task_result_set_perplexity(result, &sums);
         result->metrics[result->metric_count++] = (eg_metric){
-            .name = "loss", .value = sum.nll / (double)sum.targets, .standard_error = NAN};
+            .name = "loss", .value = sums.nll / (double)sums.tokens, .standard_error = NAN};
         status = eg_copy_string(&result->template, e->opened.template.name, err);
     }
     eg_dataset_deinit(&rows);
