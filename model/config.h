@@ -58,7 +58,8 @@ EG_CHECKED eg_status eg_config_named(eg_config *config, const char *name, eg_err
 EG_CHECKED eg_status eg_config_save(const eg_config *config, const char *path, eg_error *err);
 
 /* Copy a config.json byte for byte but for share_input_output_layers, which becomes `tied`, and
-   torch_dtype, which becomes *dtype unless that is NULL. */
+   torch_dtype, which becomes *dtype unless that is NULL. An untied copy also says
+   "tie_word_embeddings": false, without which transformers would tie the head again. */
 EG_CHECKED eg_status eg_config_rewrite(const char *from, const char *to, bool tied,
                                        const eg_dtype *dtype, eg_error *err);
 

@@ -341,6 +341,10 @@ eg_status eg_config_rewrite(const char *from, const char *to, bool tied, const e
     if (status == EG_OK) {
         status = set_value(&text, "\"share_input_output_layers\"", tied ? "true" : "false", err);
     }
+    if (status == EG_OK && !tied) {
+        /* transformers ties the two matrices by this key, whose default is true. */
+        status = set_value(&text, "\"tie_word_embeddings\"", "false", err);
+    }
     if (status == EG_OK && dtype != NULL) {
         status = set_dtype(&text, *dtype, err);
     }

@@ -109,8 +109,11 @@ static eg_status encode_prompt(eg_opened *opened, const eg_recipe *recipe, const
         opened->template.bos = recipe->data.bos;
         opened->has_template = true;
     }
-    const eg_record record =
-        eg_record_of_prompt((eg_string){eg_text_string(prompt), prompt->length});
+    eg_record record = eg_record_of_prompt((eg_string){eg_text_string(prompt), prompt->length});
+    const char *input = recipe->generate.input;
+    if (input != NULL) {
+        record.input = (eg_string){input, strlen(input)};
+    }
     eg_rendering rendering = {0};
     eg_status status = eg_template_render(&opened->template, &record, true, &rendering, err);
     if (status == EG_OK) {

@@ -270,8 +270,10 @@ const eg_key eg_keys[] = {
     PATH(evaluate.samples, USED EVAL, ALSO "log_samples",
          HELP "directory for the answers to single questions, as JSON lines"),
 
-    STRING(generate.prompt, NULL, USED GEN, NEEDED GEN, ALSO "text input",
+    STRING(generate.prompt, NULL, USED GEN, NEEDED GEN, ALSO "text",
            HELP "what to continue; - reads standard input"),
+    STRING(generate.input, NULL, USED GEN, ALSO "context",
+           HELP "what the template's {input} stands for, next to the prompt"),
     SIZE(generate.max_tokens, "256", 1, 1e6, USED GEN, ALSO "max_new_tokens num_tokens",
          HELP "most tokens to write"),
     REAL(generate.temperature, "0", 0, 1e6, USED GEN, ALSO "temp",

@@ -4,7 +4,9 @@
  */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "model/base/threads.h"
 #include "recipes/cli.h"
@@ -88,8 +90,25 @@ static eg_status run_line(const eg_command_line *line, int argc, eg_error *err)
     return run_command(line, err);
 }
 
+/* A waiting OpenMP thread spins unless told otherwise, and when anything else wants the cores,
+   threads that spin keep threads that work from running: a run can take ten times as long. The
+   runtime reads its policy before main, so it has to be set for a fresh start of the program. */
+static void let_waiting_threads_sleep(char **argv)
+{
+    const char *const settings[] = {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME"};
+    for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
+        if (getenv(settings[i]) != NULL) {
+            return;
+        }
+    }
+    if (setenv(settings[0], "passive", 0) == 0) {
+        execv("/proc/self/exe", argv);
+    }
+}
+
 int main(int argc, char **argv)
 {
+    let_waiting_threads_sleep(argv);
     eg_error err = {0};
     eg_command_line line;
     eg_status status = eg_command_line_parse(&line, argc, argv, &err);

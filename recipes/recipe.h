@@ -113,7 +113,7 @@ typedef struct eg_recipe {
         size_t limit, window, stride, batch_tokens;
     } evaluate;
     struct {
-        char *prompt;
+        char *prompt, *input;
         size_t max_tokens;
         double temperature, top_p, min_p;
         size_t top_k, seed;

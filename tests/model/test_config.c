@@ -336,8 +336,10 @@ static void check_rewrite(const char *before, bool tied, const eg_dtype *dtype, 
 
 START_TEST(a_rewrite_changes_its_keys_alone)
 {
-    check_rewrite("{ \"share_input_output_layers\" :\n true , " SMALL "}\n", false, NULL,
-                  "{ \"share_input_output_layers\" :\n false , " SMALL "}\n");
+    check_rewrite(
+        "{ \"share_input_output_layers\" :\n true , " SMALL "}\n", false, NULL,
+        "{\n  \"tie_word_embeddings\": false, \"share_input_output_layers\" :\n false , " SMALL
+        "}\n");
     check_rewrite("{" SMALL ",\"share_input_output_layers\":false}", true, NULL,
                   "{" SMALL ",\"share_input_output_layers\":true}");
     check_rewrite("{" SMALL "}", true, NULL, "{\n  \"share_input_output_layers\": true," SMALL "}");
@@ -345,7 +347,8 @@ START_TEST(a_rewrite_changes_its_keys_alone)
     check_rewrite("{" SMALL ", \"architectures\": [\"share_input_output_layers\"], \"auto_map\": "
                   "{\"share_input_output_layers\": true}, \"share_input_output_layers\": true}",
                   false, NULL,
-                  "{" SMALL ", \"architectures\": [\"share_input_output_layers\"], \"auto_map\": "
+                  "{\n  \"tie_word_embeddings\": false," SMALL
+                  ", \"architectures\": [\"share_input_output_layers\"], \"auto_map\": "
                   "{\"share_input_output_layers\": true}, \"share_input_output_layers\": false}");
     const eg_dtype f32 = EG_F32;
     check_rewrite("{" SMALL ", \"dtype\":\"bfloat16\", \"share_input_output_layers\":true}", true,
