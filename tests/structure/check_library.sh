@@ -18,7 +18,7 @@ NF >= 7 {
     gsub(/ /, "", $1); gsub(/ /, "", $4); gsub(/[ \t]/, "", $7)
     seen++
     if ($7 ~ /^(\.data|\.bss|\.tdata|\.tbss|\*COM\*)/ && $7 !~ /^\.data\.rel\.ro/ &&
-        $4 ~ /OBJECT|TLS/ && $1 !~ /^DW\.ref\./) # the C++ exception tables
+        $4 ~ /OBJECT|TLS/ && $1 ~ /^[A-Za-z_0-9]+(\.[0-9]+)?$/) # others are the compiler'"'"'s
         print object " mutable global " $1 " in " $7
     if ($7 == "*UND*" &&
         $1 ~ /^(__)?(printf|vprintf|puts|putchar|perror|stdout|stderr|exit|_exit|abort|quick_exit)(_chk)?$/)

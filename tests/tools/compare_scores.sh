@@ -11,7 +11,7 @@ model=$2/data/stories260k-openelm
 sets=$2/data/commonsense
 shift 2
 if [ $# -eq 0 ]; then
-    set -- 100 winogrande piqa
+    set -- 100 boolq piqa
 fi
 limit=$1
 shift
