@@ -4,14 +4,14 @@
 
 #include "data/parting.h"
 #include "model/base/memory.h"
+#include "model/base/text.h"
 
 eg_status eg_mask_find(eg_mask *mask, const char *name, eg_error *err)
 {
-    const bool all = strcmp(name, "all") == 0;
-    if (!all && strcmp(name, "completion") != 0) {
-        return eg_fail(err, EG_USAGE, "mask: expected completion or all, found \"%s\"", name);
-    }
-    *mask = all ? EG_MASK_ALL : EG_MASK_COMPLETION;
+    static const char *const names[] = {[EG_MASK_COMPLETION] = "completion", [EG_MASK_ALL] = "all"};
+    size_t place = 0;
+    EG_TRY(eg_choice_find(&place, name, names, 2, "mask", err));
+    *mask = (eg_mask)place;
     return EG_OK;
 }
 

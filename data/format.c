@@ -48,19 +48,13 @@ const char *eg_format_name(eg_format wanted)
 eg_status eg_format_find(eg_format *found, const char *name, eg_error *err)
 {
     const char *names[EG_FORMAT_DETECT];
+    size_t place = 0;
     for (eg_format i = 0; i < EG_FORMAT_DETECT; i++) {
         names[i] = formats[i].name;
-        if (strcmp(name, names[i]) == 0) {
-            *found = i;
-            return EG_OK;
-        }
     }
-    const char *nearest = eg_text_nearest(name, names, EG_FORMAT_DETECT);
-    return eg_fail(err, EG_USAGE,
-                   "format: expected alpaca, messages, sharegpt, prompt-completion, dolly, text or "
-                   "preference, found \"%s\"%s%s%s",
-                   name, nearest != NULL ? "; did you mean \"" : "", nearest != NULL ? nearest : "",
-                   nearest != NULL ? "\"?" : "");
+    EG_TRY(eg_choice_find(&place, name, names, EG_FORMAT_DETECT, "format", err));
+    *found = (eg_format)place;
+    return EG_OK;
 }
 
 static bool has_field(const format *of, const char *name)

@@ -16,18 +16,10 @@ enum { NAMES = sizeof names / sizeof names[0] };
 
 eg_status eg_overlong_find(eg_overlong *policy, const char *name, eg_error *err)
 {
-    for (size_t i = 0; i < NAMES; i++) {
-        if (strcmp(name, names[i]) == 0) {
-            *policy = (eg_overlong)i;
-            return EG_OK;
-        }
-    }
-    const char *nearest = eg_text_nearest(name, names, NAMES);
-    return eg_fail(err, EG_USAGE,
-                   "overlong: expected auto, drop, cut_prompt, cut_completion or split, found "
-                   "\"%s\"%s%s%s",
-                   name, nearest != NULL ? "; did you mean \"" : "", nearest != NULL ? nearest : "",
-                   nearest != NULL ? "\"?" : "");
+    size_t place = 0;
+    EG_TRY(eg_choice_find(&place, name, names, NAMES, "overlong", err));
+    *policy = (eg_overlong)place;
+    return EG_OK;
 }
 
 eg_status eg_overlong_resolve(eg_overlong *policy, eg_format format, eg_error *err)

@@ -5,19 +5,17 @@
 #include "data/reader_internal.h"
 #include "data/stream.h"
 #include "model/base/memory.h"
+#include "model/base/text.h"
 
 static const char *const unit_names[] = {"document", "paragraph", "line"};
 
 eg_status eg_text_unit_find(eg_text_unit *unit, const char *name, eg_error *err)
 {
-    for (size_t i = 0; i < sizeof unit_names / sizeof unit_names[0]; i++) {
-        if (strcmp(name, unit_names[i]) == 0) {
-            *unit = (eg_text_unit)i;
-            return EG_OK;
-        }
-    }
-    return eg_fail(err, EG_USAGE,
-                   "unit of a text file: expected document, paragraph or line, found \"%s\"", name);
+    size_t place = 0;
+    EG_TRY(eg_choice_find(&place, name, unit_names, sizeof unit_names / sizeof unit_names[0],
+                          "unit of a text file", err));
+    *unit = (eg_text_unit)place;
+    return EG_OK;
 }
 
 typedef struct kind {

@@ -15,18 +15,10 @@ const char *const eg_schedule_names[EG_SCHEDULE_COUNT + 1] = {
 
 eg_status eg_schedule_parse(const char *name, eg_schedule_kind *kind, eg_error *err)
 {
-    for (size_t i = 0; i < EG_SCHEDULE_COUNT; i++) {
-        if (strcmp(name, eg_schedule_names[i]) == 0) {
-            *kind = (eg_schedule_kind)i;
-            return EG_OK;
-        }
-    }
-    const char *near = eg_text_nearest(name, eg_schedule_names, EG_SCHEDULE_COUNT);
-    return eg_fail(err, EG_USAGE,
-                   "schedule: expected constant, linear, cosine, corenet_cosine or full_cosine, "
-                   "found \"%.60s\"%s%s%s",
-                   name, near != NULL ? "; did you mean \"" : "", near != NULL ? near : "",
-                   near != NULL ? "\"?" : "");
+    size_t place = 0;
+    EG_TRY(eg_choice_find(&place, name, eg_schedule_names, EG_SCHEDULE_COUNT, "schedule", err));
+    *kind = (eg_schedule_kind)place;
+    return EG_OK;
 }
 
 eg_status eg_schedule_check(const eg_schedule *schedule, eg_error *err)

@@ -101,3 +101,34 @@ const char *eg_text_nearest(const char *name, const char *const *candidates, siz
     }
     return nearest;
 }
+
+/* "a, b or c". */
+static eg_status join_names(eg_text *text, const char *const *names, size_t count, eg_error *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        const char *before = i == 0 ? "" : (i + 1 < count ? ", " : " or ");
+        EG_TRY(eg_text_format(text, err, "%s%s", before, names[i]));
+    }
+    return EG_OK;
+}
+
+eg_status eg_choice_find(size_t *place, const char *name, const char *const *names, size_t count,
+                         const char *what, eg_error *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(name, names[i]) == 0) {
+            *place = i;
+            return EG_OK;
+        }
+    }
+    eg_text known = {0};
+    eg_status status = join_names(&known, names, count, err);
+    if (status == EG_OK) {
+        const char *near = eg_text_nearest(name, names, count);
+        status = eg_fail(err, EG_USAGE, "%s: expected %s, found \"%.60s\"%s%s%s", what,
+                         eg_text_string(&known), name, near != NULL ? "; did you mean \"" : "",
+                         near != NULL ? near : "", near != NULL ? "\"?" : "");
+    }
+    eg_text_deinit(&known);
+    return status;
+}

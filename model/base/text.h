@@ -34,4 +34,9 @@ size_t eg_text_distance(const char *a, const char *b);
 /* The candidate nearest to `name`, or NULL when none is near enough to be worth naming. */
 const char *eg_text_nearest(const char *name, const char *const *candidates, size_t count);
 
+/* The place of `name` among the names, for a setting that `what` calls by its name. Fails with
+   EG_USAGE: `what: expected a, b or c, found "name"; did you mean "b"?`. */
+EG_CHECKED eg_status eg_choice_find(size_t *place, const char *name, const char *const *names,
+                                    size_t count, const char *what, eg_error *err);
+
 #endif
