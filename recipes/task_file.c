@@ -151,7 +151,7 @@ static eg_status read_fields(const reader *r, eg_error *err)
         const field *f = find_field(r->doc->nodes[at].key);
         if (f == NULL) {
             unknown_key(r, &r->doc->nodes[at]);
-        } else {
+        } else if (eg_yaml_find(r->doc, 0, f->name) == at) { /* a repeated key is refused */
             EG_TRY(set_field(r, f, at, err));
         }
     }

@@ -218,6 +218,9 @@ START_TEST(links_out_of_the_normalisation_table_are_refused)
     check_charsmap(map, sizeof map, true);
     map[1 + 6] = 1u << 31 | 4; /* behind the last text */
     check_charsmap(map, sizeof map, false);
+    map[1 + 6] = 1u << 31 | 3;
+    map[1] = 1u << 31 | 220u << 24; /* a value where the walk begins */
+    check_charsmap(map, sizeof map, false);
 }
 END_TEST
 
