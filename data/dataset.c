@@ -10,7 +10,8 @@ typedef struct loading {
     eg_dataset *dataset;
     const eg_dataset_options *options;
     const eg_tokenizer *tokenizer;
-    eg_overlong overlong; /* resolved with the first row */
+    const eg_dataset_visitor *visitor; /* NULL: the rows are kept */
+    eg_overlong overlong;              /* resolved with the first row */
     eg_rendering rendering;
     eg_encoding encoding;
 } loading;
@@ -63,7 +64,7 @@ static void close_row(loading *load, size_t tokens, size_t line, uint64_t id)
     set->lines[set->rows] = line;
     set->row_ids[set->rows] = id;
     set->offsets[++set->rows] = begin + tokens;
-    report->rows = set->rows;
+    report->rows++;
     report->tokens += tokens;
     report->targets += targets;
     report->longest = tokens > report->longest ? tokens : report->longest;
@@ -106,7 +107,8 @@ static eg_status add_window(loading *load, const eg_source_row *row, size_t from
     return EG_OK;
 }
 
-static eg_status split_row(loading *load, const eg_source_row *row, eg_error *err)
+static eg_status split_row(loading *load, const eg_source_row *row, eg_row_fate *fate,
+                           eg_error *err)
 {
     eg_data_report *report = &load->dataset->report;
     const size_t bos = load->options->template->bos ? 1 : 0;
@@ -122,6 +124,7 @@ static eg_status split_row(loading *load, const eg_source_row *row, eg_error *er
     report->rows_dropped_no_target += windows == 0;
     report->tokens_added += windows > 0 ? (windows - 1) * bos : 0;
     report->tokens_dropped += windows > 0 ? 0 : bos;
+    *fate = windows > 0 ? EG_ROW_SPLIT : EG_ROW_DROPPED_NO_TARGET;
     return EG_OK;
 }
 
@@ -136,7 +139,8 @@ static void count_read(eg_data_report *report, size_t tokens, size_t line)
 }
 
 /* Take the encoded row as it is, by the policy for long rows, or not at all. */
-static eg_status place_row(loading *load, const eg_source_row *row, eg_error *err)
+static eg_status place_row(loading *load, const eg_source_row *row, eg_row_fate *fate,
+                           eg_error *err)
 {
     eg_data_report *report = &load->dataset->report;
     eg_encoding *encoding = &load->encoding;
@@ -146,7 +150,7 @@ static eg_status place_row(loading *load, const eg_source_row *row, eg_error *er
     bool kept = true;
     count_read(report, whole, row->line);
     if (!fits && load->overlong == EG_OVERLONG_SPLIT) {
-        return split_row(load, row, err);
+        return split_row(load, row, fate, err);
     }
     if (!fits) {
         kept = load->overlong != EG_OVERLONG_DROP &&
@@ -156,8 +160,10 @@ static eg_status place_row(loading *load, const eg_source_row *row, eg_error *er
         report->rows_dropped_long += !kept;
         report->rows_dropped_no_target += kept;
         report->tokens_dropped += whole;
+        *fate = kept ? EG_ROW_DROPPED_NO_TARGET : EG_ROW_DROPPED_LONG;
         return EG_OK;
     }
+    *fate = fits ? EG_ROW_WHOLE : EG_ROW_CUT;
     report->rows_whole += fits;
     report->rows_cut += !fits;
     report->tokens_dropped += whole - encoding->count;
@@ -187,7 +193,14 @@ static eg_status take_record(void *user, const eg_record *record, const eg_sourc
     if (status != EG_OK) {
         return eg_error_prefix(err, "%s:%zu", load->dataset->path, row->line);
     }
-    return place_row(load, row, err);
+    eg_scanned_row scanned = {
+        record, row, &load->rendering, &load->encoding, load->encoding.count, EG_ROW_WHOLE};
+    EG_TRY(place_row(load, row, &scanned.fate, err));
+    if (load->visitor == NULL) {
+        return EG_OK;
+    }
+    load->dataset->rows = 0;
+    return load->visitor->visit(load->visitor->user, &scanned, err);
 }
 
 /* Warn of rows that are left out; fail when none is left. */
@@ -220,7 +233,8 @@ static eg_status load_rows(loading *load, const char *path, const eg_log *log, e
 {
     const eg_dataset_options *options = load->options;
     eg_dataset *set = load->dataset;
-    eg_record_rules rules = {path, options->format, options->fields, log};
+    eg_record_rules rules = {path, options->format, options->fields, log,
+                             load->visitor != NULL ? load->visitor->tally : NULL};
     EG_TRY(eg_copy_string(&set->path, path, err));
     EG_TRY(eg_grow(&set->offsets, &set->offset_capacity, 1, sizeof *set->offsets, err));
     set->offsets[0] = 0;
@@ -231,22 +245,39 @@ static eg_status load_rows(loading *load, const char *path, const eg_log *log, e
         EG_TRY(settle_format(load, options->format, err));
     }
     EG_TRY(eg_rows_read(&rules, options->text_unit, take_record, load, err));
-    return check_left(set, options->max_length, log, err);
+    return load->visitor != NULL ? EG_OK : check_left(set, options->max_length, log, err);
+}
+
+static eg_status load_all(loading *load, const char *path, const eg_log *log, eg_error *err)
+{
+    load->overlong = load->options->overlong;
+    const eg_status status = load_rows(load, path, log, err);
+    eg_rendering_deinit(&load->rendering);
+    eg_encoding_deinit(&load->encoding);
+    return status;
 }
 
 eg_status eg_dataset_load(eg_dataset *dataset, const char *path, const eg_dataset_options *options,
                           const eg_tokenizer *tokenizer, const eg_log *log, eg_error *err)
 {
     *dataset = (eg_dataset){0};
-    loading load = {.dataset = dataset,
-                    .options = options,
-                    .tokenizer = tokenizer,
-                    .overlong = options->overlong};
-    const eg_status status = load_rows(&load, path, log, err);
-    eg_rendering_deinit(&load.rendering);
-    eg_encoding_deinit(&load.encoding);
+    loading load = {.dataset = dataset, .options = options, .tokenizer = tokenizer};
+    const eg_status status = load_all(&load, path, log, err);
     if (status != EG_OK) {
         eg_dataset_deinit(dataset);
     }
+    return status;
+}
+
+eg_status eg_dataset_scan(eg_data_report *report, const char *path,
+                          const eg_dataset_options *options, const eg_tokenizer *tokenizer,
+                          const eg_dataset_visitor *visitor, const eg_log *log, eg_error *err)
+{
+    eg_dataset passing = {0};
+    loading load = {
+        .dataset = &passing, .options = options, .tokenizer = tokenizer, .visitor = visitor};
+    const eg_status status = load_all(&load, path, log, err);
+    *report = passing.report;
+    eg_dataset_deinit(&passing);
     return status;
 }

@@ -54,4 +54,38 @@ EG_CHECKED eg_status eg_dataset_load(eg_dataset *dataset, const char *path,
                                      eg_error *err);
 void eg_dataset_deinit(eg_dataset *dataset);
 
+/* What became of a row. */
+typedef enum eg_row_fate {
+    EG_ROW_WHOLE,
+    EG_ROW_CUT,
+    EG_ROW_SPLIT,
+    EG_ROW_DROPPED_LONG,
+    EG_ROW_DROPPED_NO_TARGET
+} eg_row_fate;
+
+/* A row on its way into a data set. Everything is borrowed and valid during the visit. */
+typedef struct eg_scanned_row {
+    const eg_record *record;
+    const eg_source_row *source;
+    const eg_rendering *rendering;
+    const eg_encoding *encoding; /* after cutting; before splitting and dropping */
+    size_t tokens;               /* before the policy for long rows */
+    eg_row_fate fate;
+} eg_scanned_row;
+
+typedef struct eg_dataset_visitor {
+    eg_status (*visit)(void *user, const eg_scanned_row *row, eg_error *err);
+    void *user;
+    eg_row_tally *tally; /* counts bad rows, behind which the scan goes on; not NULL */
+} eg_dataset_visitor;
+
+/* Go over a file as eg_dataset_load does, but keep nothing: each good row is visited and then
+   forgotten, so memory is bounded by one row. Fills report, also when bad rows fail with EG_INPUT
+   in the end. A file of which no row is left is no failure here. */
+EG_CHECKED eg_status eg_dataset_scan(eg_data_report *report, const char *path,
+                                     const eg_dataset_options *options,
+                                     const eg_tokenizer *tokenizer,
+                                     const eg_dataset_visitor *visitor, const eg_log *log,
+                                     eg_error *err);
+
 #endif

@@ -28,24 +28,27 @@ const char *eg_json_type_name(const json_t *value)
     return names[json_typeof(value)];
 }
 
-eg_status eg_take_text(eg_string *text, const json_t *value, eg_text_need need, const char *where,
-                       const char *place, eg_error *err)
+eg_status eg_take_text(eg_string *text, const json_t *value, eg_text_need need,
+                       const eg_row_context *context, const char *place, eg_error *err)
 {
     *text = (eg_string){0};
     if (need == EG_OPTIONAL && (value == NULL || json_is_null(value))) {
         return EG_OK;
     }
     if (value == NULL) {
-        return eg_fail(err, EG_INPUT, "%s: %s: missing", where, place);
+        return eg_fail(err, EG_INPUT, "%s: %s: missing", context->where, place);
     }
     if (!json_is_string(value)) {
-        return eg_fail(err, EG_INPUT, "%s: %s: expected a string, found %s", where, place,
+        return eg_fail(err, EG_INPUT, "%s: %s: expected a string, found %s", context->where, place,
                        eg_json_type_name(value));
     }
     *text = (eg_string){json_string_value(value), json_string_length(value)};
     if (need == EG_TARGET && eg_is_blank(text->bytes, text->length)) {
-        return eg_fail(err, EG_INPUT, "%s: %s: expected text to learn, found %s", where, place,
-                       text->length == 0 ? "an empty string" : "white space only");
+        if (context->rules->tally != NULL) {
+            context->rules->tally->empty_answers++;
+        }
+        return eg_fail(err, EG_INPUT, "%s: %s: expected text to learn, found %s", context->where,
+                       place, text->length == 0 ? "an empty string" : "white space only");
     }
     return EG_OK;
 }
@@ -63,7 +66,7 @@ static eg_status take_field(eg_string *text, const eg_row_context *context, cons
     }
     char place[192];
     snprintf(place, sizeof place, "\"%.120s\"", key);
-    return eg_take_text(text, value, need, context->where, place, err);
+    return eg_take_text(text, value, need, context, place, err);
 }
 
 static eg_status read_single(eg_record *record, const eg_row_context *context, eg_error *err)

@@ -49,12 +49,20 @@ eg_record eg_record_of_prompt(eg_string prompt);
 /* "system", "user" or "assistant". */
 const char *eg_role_name(eg_turn_role role);
 
+/* What is wrong with the rows of a file, counted. */
+typedef struct eg_row_tally {
+    size_t bad;           /* rows that are refused */
+    size_t empty_answers; /* of them for a blank text where the model is to learn one */
+} eg_row_tally;
+
 /* How the rows of a file are read. */
 typedef struct eg_record_rules {
     const char *path;           /* borrowed, for messages */
     eg_format format;           /* EG_FORMAT_DETECT is replaced by what the first row is */
     const eg_field_map *fields; /* borrowed; may be NULL */
     const eg_log *log;          /* warnings: a preference pair without a difference */
+    eg_row_tally *tally;        /* NULL, or where bad rows are counted: for a report on a file,
+                                   whose good rows are then visited behind a bad one too */
 } eg_record_rules;
 
 /* Read a row into record, which may hold an earlier row and borrows from this one. Failures

@@ -27,7 +27,7 @@ const char *eg_json_type_name(const json_t *value);
 
 /* Check a value and borrow its text. place names it in messages, as in "messages"[1].role. */
 EG_CHECKED eg_status eg_take_text(eg_string *text, const json_t *value, eg_text_need need,
-                                  const char *where, const char *place, eg_error *err);
+                                  const eg_row_context *context, const char *place, eg_error *err);
 
 /* Read a list of turns under a key into record. With `answers` there must be an assistant turn. */
 EG_CHECKED eg_status eg_take_turns(eg_record *record, const eg_row_context *context,

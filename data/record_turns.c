@@ -56,12 +56,12 @@ static eg_status take_turn(eg_turn *turn, const eg_row_context *context, const c
                        context->where, place, role_key, text_key, eg_json_type_name(value));
     }
     eg_string role = {0};
-    EG_TRY(eg_take_text(&role, json_object_get(value, role_key), EG_REQUIRED, context->where,
-                        role_place, err));
+    EG_TRY(eg_take_text(&role, json_object_get(value, role_key), EG_REQUIRED, context, role_place,
+                        err));
     EG_TRY(find_role(&turn->role, role, context, role_place, err));
     return eg_take_text(&turn->text, json_object_get(value, text_key),
-                        turn->role == EG_ASSISTANT ? EG_TARGET : EG_REQUIRED, context->where,
-                        text_place, err);
+                        turn->role == EG_ASSISTANT ? EG_TARGET : EG_REQUIRED, context, text_place,
+                        err);
 }
 
 eg_status eg_take_turns(eg_record *record, const eg_row_context *context, const char *key,

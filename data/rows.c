@@ -21,7 +21,7 @@ static eg_status take_row(pass *at, bool *more, eg_error *problem)
         return EG_OK;
     }
     EG_TRY(eg_record_read(&at->record, at->rules, &row, problem));
-    if (at->problems.count > 0) {
+    if (at->problems.count > 0 && at->rules->tally == NULL) {
         return EG_OK;
     }
     return at->visit(at->user, &at->record, &row, at->rules->format, problem);
@@ -65,6 +65,9 @@ eg_status eg_rows_read(eg_record_rules *rules, eg_text_unit unit, eg_row_visit *
     eg_status status = settle_text_format(&at, err);
     if (status == EG_OK) {
         status = take_all(&at, err);
+    }
+    if (rules->tally != NULL) {
+        rules->tally->bad = at.problems.count;
     }
     eg_record_deinit(&at.record);
     eg_problems_deinit(&at.problems);

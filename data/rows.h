@@ -11,8 +11,8 @@
 #include "data/record.h"
 #include "model/base/error.h"
 
-/* Called for each record, in order, until a row is bad. format is the file's. The record and
-   the row are valid during the call. */
+/* Called for each record, in order, until a row is bad (or for each good one, with a tally). format
+   is the file's. The record and the row are valid during the call. */
 typedef eg_status eg_row_visit(void *user, const eg_record *record, const eg_source_row *row,
                                eg_format format, eg_error *err);
 

@@ -70,6 +70,22 @@ const eg_command eg_commands[] = {
       "  elmgraft inspect runs/a/adapter model.path=OpenELM-270M",
       "# one file, as JSON\n  elmgraft inspect runs/a/adapter/adapter_model.safetensors --json",
       NULL}},
+    {EG_COMMAND_DATA,
+     "data",
+     "FILE",
+     "examine a data file before training on it",
+     "Read every row of a data file and tell what is in it: lengths, tokens that are learned,\n"
+     "rows that are cut or dropped and why, duplicates, double-encoded text, what looks like\n"
+     "control tokens, and questions of evaluation files. Bad rows are told with their lines.",
+     {"# characters only\n  elmgraft data train.jsonl",
+      "# tokens, as a model will see them\n"
+      "  elmgraft data train.jsonl model.path=OpenELM-270M model.tokenizer=tokenizer.model",
+      "# row 3 as it is trained on, with another template\n"
+      "  elmgraft data train.jsonl model.tokenizer=tokenizer.model data.template=corenet "
+      "data.show=3",
+      "# rows of a test set that stand in it, as JSON\n"
+      "  elmgraft data train.jsonl data.against='[test.json]' --json",
+      NULL}},
     {EG_COMMAND_INIT,
      "init",
      "[RECIPE.yaml]",
@@ -100,7 +116,9 @@ static const flag flags[] = {
      "go on from the newest checkpoint of the run directory"},
     {"--overwrite", EG_COMMAND_FINETUNE | EG_COMMAND_MERGE | EG_COMMAND_INIT,
      offsetof(eg_flags, overwrite), "replace what the output directory holds"},
-    {"--json", EG_COMMAND_INSPECT | EG_COMMAND_EVALUATE | EG_COMMAND_MERGE | EG_COMMAND_GENERATE,
+    {"--json",
+     EG_COMMAND_DATA | EG_COMMAND_INSPECT | EG_COMMAND_EVALUATE | EG_COMMAND_MERGE |
+         EG_COMMAND_GENERATE,
      offsetof(eg_flags, json), "write the result as JSON"},
     {"--quiet", (unsigned)ALL, offsetof(eg_flags, quiet),
      "show errors and results only, no notes and no progress"},

@@ -12,12 +12,13 @@
 #include "recipes/recipe.h"
 
 typedef struct eg_invocation {
-    const char *operand; /* the recipe's path, or what `inspect` looks at; may be NULL */
+    const char *operand; /* the recipe's path, or what `inspect` and `data` look at; may be NULL */
     eg_flags flags;
     const eg_recipe *recipe;
     const eg_log *log; /* standard error; silent with --quiet */
 } eg_invocation;
 
+eg_status eg_command_data(const eg_invocation *run, eg_error *err);
 eg_status eg_command_evaluate(const eg_invocation *run, eg_error *err);
 eg_status eg_command_finetune(const eg_invocation *run, eg_error *err);
 eg_status eg_command_generate(const eg_invocation *run, eg_error *err);

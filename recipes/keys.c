@@ -129,6 +129,7 @@ const size_t eg_exclusion_count = sizeof eg_exclusions / sizeof eg_exclusions[0]
 #define EVAL EG_COMMAND_EVALUATE
 #define GEN EG_COMMAND_GENERATE
 #define INSPECT EG_COMMAND_INSPECT
+#define DATA EG_COMMAND_DATA
 #define USED .commands =
 #define NEEDED .required =
 #define ALSO .synonyms =
@@ -141,10 +142,10 @@ const size_t eg_exclusion_count = sizeof eg_exclusions / sizeof eg_exclusions[0]
 
 /* clang-format off */
 const eg_key eg_keys[] = {
-    PATH(model.path, USED TUNE | MERGE | EVAL | GEN | INSPECT, NEEDED TUNE | MERGE | EVAL | GEN,
+    PATH(model.path, USED TUNE | MERGE | EVAL | GEN | INSPECT | DATA, NEEDED TUNE | MERGE | EVAL | GEN,
          ALSO "model_name_or_path base_model base model_path pretrained_model_name_or_path",
          HELP "directory of the base model: config.json and safetensors, as on the Hugging Face hub"),
-    PATH(model.tokenizer, USED TUNE | MERGE | EVAL | GEN | INIT,
+    PATH(model.tokenizer, USED TUNE | MERGE | EVAL | GEN | INIT | DATA,
          ALSO "tokenizer_path vocab",
          HELP "tokenizer.model; not given: the one in the model's directory"),
 
@@ -182,29 +183,33 @@ const eg_key eg_keys[] = {
     REAL(data.validation_fraction, NULL, 0, 1, .above = true, .below = true, USED TUNE,
          ALSO "val_set_size val_size validation_split",
          HELP "share of the training rows to validate on instead"),
-    CHOICE(data.format, "auto", formats, USED TUNE | EVAL, ALSO "type dataset_type",
+    CHOICE(data.format, "auto", formats, USED TUNE | EVAL | DATA, ALSO "type dataset_type",
            HELP "form of the rows; auto: told by the first one"),
-    CHOICE(data.text_unit, "document", text_units, USED TUNE | EVAL,
+    CHOICE(data.text_unit, "document", text_units, USED TUNE | EVAL | DATA,
            HELP "what a row of a .txt file is"),
-    NAMES(data.fields, NULL, USED TUNE | EVAL, ALSO "columns column_map field_map",
+    NAMES(data.fields, NULL, USED TUNE | EVAL | DATA, ALSO "columns column_map field_map",
           HELP "names of the rows' fields where they differ, {instruction: question}"),
-    TEMPLATE(data.template, parts, USED TUNE | EVAL | GEN,
+    TEMPLATE(data.template, parts, USED TUNE | EVAL | GEN | DATA,
              ALSO "prompt_template prompt_style chat_template",
              HELP "name of a template, or one written out as {prompt: TEXT, completion: TEXT}"),
-    SIZE(data.max_length, NULL, 2, 1e6, USED TUNE | EVAL,
+    SIZE(data.max_length, NULL, 2, 1e6, USED TUNE | EVAL | DATA,
          ALSO "max_seq_length cutoff_len max_seq_len sequence_len max_length seq_length",
          HELP "tokens of the longest row; not given: the model's context"),
-    CHOICE(data.overlong, "auto", overlongs, USED TUNE | EVAL, ALSO "truncation excess_length_strategy",
+    CHOICE(data.overlong, "auto", overlongs, USED TUNE | EVAL | DATA, ALSO "truncation excess_length_strategy",
            HELP "what happens to a longer row; auto splits plain text and drops others"),
-    CHOICE(data.mask, "completion", masks, USED TUNE | EVAL,
+    CHOICE(data.mask, "completion", masks, USED TUNE | EVAL | DATA,
            ALSO "mask_prompt train_on_inputs train_on_input completion_only_loss",
            HELP "tokens that are learned: the completion's or all"),
-    BOOL(data.bos, "true", USED TUNE | EVAL, ALSO "add_bos", HELP "start each row with BOS"),
-    BOOL(data.eos, "true", USED TUNE | EVAL, ALSO "add_eos", HELP "end each row with EOS, which is learned"),
+    BOOL(data.bos, "true", USED TUNE | EVAL | DATA, ALSO "add_bos", HELP "start each row with BOS"),
+    BOOL(data.eos, "true", USED TUNE | EVAL | DATA, ALSO "add_eos", HELP "end each row with EOS, which is learned"),
     BOOL(data.shuffle, "true", USED TUNE, HELP "take the rows in another order each epoch"),
     SIZE(data.seed, "0", 0, LONGEST_SEED, USED TUNE, HELP "seed of the order and of the split"),
     SIZE(data.limit, NULL, 1, MANY, USED TUNE, ALSO "max_samples max_train_samples",
          HELP "use only so many training rows, drawn by the seed"),
+    STRINGS(data.against, NULL, .least = 1, USED DATA, ALSO "contamination decontaminate",
+            HELP "evaluation files whose questions are looked for in the rows"),
+    SIZE(data.show, NULL, 1, MANY, USED DATA, ALSO "row show_row",
+         HELP "number of a row to show as it is trained on: text, tokens, which are learned"),
 
     SIZE(train.epochs, "1", 1, 1e6, USED TUNE, ALSO "num_epochs num_train_epochs",
          HELP "passes over the training rows"),

@@ -31,7 +31,8 @@ typedef enum eg_command_bit {
     EG_COMMAND_FINETUNE = 4,
     EG_COMMAND_MERGE = 8,
     EG_COMMAND_EVALUATE = 16,
-    EG_COMMAND_GENERATE = 32
+    EG_COMMAND_GENERATE = 32,
+    EG_COMMAND_DATA = 64
 } eg_command_bit;
 
 typedef struct eg_strings {
@@ -96,6 +97,8 @@ typedef struct eg_recipe {
         int mask;     /* eg_mask */
         bool bos, eos, shuffle;
         size_t seed, limit;
+        eg_strings against;
+        size_t show;
     } data;
     struct {
         size_t epochs, steps, batch_rows, batch_tokens, accumulation;

@@ -5,9 +5,8 @@
 #include "model/base/memory.h"
 #include "recipes/settings.h"
 
-/* The format of a file: named in the recipe, or told by its first row. */
-static eg_status find_format(const eg_recipe *recipe, const eg_field_map *fields, const char *path,
-                             eg_format *format, eg_error *err)
+eg_status eg_recipe_find_format(const eg_recipe *recipe, const eg_field_map *fields,
+                                const char *path, eg_format *format, eg_error *err)
 {
     *format = (eg_format)recipe->data.format;
     if (*format != EG_FORMAT_DETECT) {
@@ -39,7 +38,7 @@ eg_status eg_recipe_choose_template(eg_opened *opened, const eg_recipe *recipe, 
         return EG_OK;
     }
     EG_TRY(eg_settings_fields(recipe, &names, &fields, err));
-    const eg_status status = find_format(recipe, &fields, path, &format, err);
+    const eg_status status = eg_recipe_find_format(recipe, &fields, path, &format, err);
     eg_free(names);
     EG_TRY(status);
     EG_TRY(eg_template_builtin(&opened->template, eg_settings_default_template(format), err));

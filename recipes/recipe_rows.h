@@ -7,6 +7,11 @@
 #include "data/dataset.h"
 #include "recipes/opened.h"
 
+/* The format of a file: named in the recipe, or told by its first row. fields is the recipe's
+   (eg_settings_fields). */
+EG_CHECKED eg_status eg_recipe_find_format(const eg_recipe *recipe, const eg_field_map *fields,
+                                           const char *path, eg_format *format, eg_error *err);
+
 /* Where neither the recipe nor the adapter brought a template, take the one that fits the
    format of the file's rows into opened. */
 EG_CHECKED eg_status eg_recipe_choose_template(eg_opened *opened, const eg_recipe *recipe,

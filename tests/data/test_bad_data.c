@@ -67,7 +67,7 @@ static void run_case(const json_t *one, bool detect)
     notes kept = {{0}};
     const eg_log log = {keep_note, &kept};
     snprintf(path, sizeof path, "%s/data/bad-data/%s", EG_TEST_SHARED, file);
-    eg_record_rules rules = {path, detect ? EG_FORMAT_DETECT : wanted, NULL, &log};
+    eg_record_rules rules = {path, detect ? EG_FORMAT_DETECT : wanted, NULL, &log, NULL};
     const eg_status status = eg_rows_check(&rules, EG_TEXT_DOCUMENT, &rows, &err);
     /* Where two behaviours are right: a null optional field equals an absent one. */
     if (strcmp(file, "dolly-null-context.jsonl") == 0) {
@@ -143,7 +143,7 @@ START_TEST(every_format_of_the_real_files_is_found)
             printf("skipped: no %s\n", path);
             continue;
         }
-        eg_record_rules rules = {path, EG_FORMAT_DETECT, NULL, NULL};
+        eg_record_rules rules = {path, EG_FORMAT_DETECT, NULL, NULL, NULL};
         CHECK_OK(eg_rows_check(&rules, EG_TEXT_DOCUMENT, &rows, &err), err);
         ck_assert_int_eq(rules.format, files[i].format);
         ck_assert_uint_eq(rows, files[i].rows);
@@ -155,7 +155,7 @@ START_TEST(tool_roles_are_refused_by_name)
 {
     eg_error err = {0};
     const char *path = EG_TEST_SHARED "/data/instruct/sharegpt_toolcall_glaive.json";
-    eg_record_rules rules = {path, EG_FORMAT_DETECT, NULL, NULL};
+    eg_record_rules rules = {path, EG_FORMAT_DETECT, NULL, NULL, NULL};
     size_t rows = 0;
     if (access(path, R_OK) != 0) {
         printf("skipped: no %s\n", path);

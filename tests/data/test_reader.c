@@ -198,7 +198,7 @@ END_TEST
 static eg_status check_file(fixture *f, const char *name, const char *text, size_t *rows)
 {
     fixture_write(f, name, text, strlen(text));
-    eg_record_rules rules = {f->path, EG_FORMAT_DETECT, NULL, NULL};
+    eg_record_rules rules = {f->path, EG_FORMAT_DETECT, NULL, NULL, NULL};
     return eg_rows_check(&rules, EG_TEXT_DOCUMENT, rows, &f->err);
 }
 

@@ -6,7 +6,7 @@ static eg_status check(fixture *f, const char *text, eg_format format, const eg_
 {
     size_t rows = 0;
     fixture_write(f, "a.jsonl", text, strlen(text));
-    eg_record_rules rules = {f->path, format, fields, NULL};
+    eg_record_rules rules = {f->path, format, fields, NULL, NULL};
     return eg_rows_check(&rules, EG_TEXT_DOCUMENT, &rows, &f->err);
 }
 

@@ -1,0 +1,2 @@
+echo "once upon a time" > story.txt
+"$elmgraft" data story.txt data.show=2

@@ -1,0 +1,1 @@
+"$elmgraft" data --help
