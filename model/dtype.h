@@ -39,6 +39,13 @@ static inline float eg_from_bf16(uint16_t bits)
     memcpy(&value, &wide, sizeof value);
     return value;
 }
+/* A finite number to bf16, for loops that compilers turn into vector code. */
+static inline uint16_t eg_round_bf16(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return (uint16_t)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
+}
 float eg_from_f16(uint16_t bits);
 uint16_t eg_to_bf16(float value);
 uint16_t eg_to_f16(float value);

@@ -35,14 +35,34 @@ eg_status eg_matrix_init(eg_matrix *matrix, const void *data, eg_dtype dtype, si
 
 void eg_matrix_deinit(eg_matrix *matrix)
 {
+    eg_packed_deinit(&matrix->forward_form);
+    eg_packed_deinit(&matrix->backward_form);
     eg_free(matrix->owned);
     *matrix = (eg_matrix){0};
 }
 
-size_t eg_matrix_scratch(const eg_matrix *w)
+eg_status eg_matrix_pack(eg_matrix *w, eg_bf16_kernel kernel, eg_error *err)
+{
+    EG_TRY(eg_packed_init(&w->forward_form, w->data, w->dtype, w->rows, w->columns, false, err));
+    EG_TRY(eg_packed_init(&w->backward_form, w->data, w->dtype, w->rows, w->columns, true, err));
+    w->kernel = kernel;
+    w->packed = true;
+    return EG_OK;
+}
+
+size_t eg_matrix_packed_bytes(const eg_matrix *w)
+{
+    return eg_packed_bytes(w->rows, w->columns) + eg_packed_bytes(w->columns, w->rows);
+}
+
+/* The f32 products' scratch is there in bf16 too: some of them are always f32. */
+size_t eg_matrix_scratch(const eg_matrix *w, size_t n)
 {
     const size_t rows = block_rows(w);
-    return w->dtype == EG_F32 ? 0 : (rows < w->rows ? rows : w->rows) * w->columns;
+    const size_t block = w->dtype == EG_F32 ? 0 : (rows < w->rows ? rows : w->rows) * w->columns;
+    const size_t widest = w->rows > w->columns ? w->rows : w->columns;
+    const size_t rounded = w->packed ? (eg_bf16_scratch(n, widest) + 1) / 2 : 0;
+    return block > rounded ? block : rounded;
 }
 
 void eg_matrix_widen_rows(const eg_matrix *w, size_t first, size_t count, float *out)
@@ -55,8 +75,8 @@ void eg_matrix_widen_rows(const eg_matrix *w, size_t first, size_t count, float 
     }
 }
 
-void eg_matrix_forward(const eg_matrix *w, const float *x, size_t n, float *y, bool accumulate,
-                       float *scratch)
+void eg_matrix_forward_f32(const eg_matrix *w, const float *x, size_t n, float *y, bool accumulate,
+                           float *scratch)
 {
     const float beta = accumulate ? 1.0f : 0.0f;
     if (w->dtype == EG_F32) {
@@ -72,8 +92,8 @@ void eg_matrix_forward(const eg_matrix *w, const float *x, size_t n, float *y, b
     }
 }
 
-void eg_matrix_backward(const eg_matrix *w, const float *dy, size_t n, float *dx, bool accumulate,
-                        float *scratch)
+void eg_matrix_backward_f32(const eg_matrix *w, const float *dy, size_t n, float *dx,
+                            bool accumulate, float *scratch)
 {
     if (w->dtype == EG_F32) {
         eg_gemm_input(dy, w->data, dx, n, w->columns, w->rows, 1.0f, accumulate ? 1.0f : 0.0f);
@@ -86,4 +106,24 @@ void eg_matrix_backward(const eg_matrix *w, const float *dy, size_t n, float *dx
         eg_gemm((eg_gemm_shape){false, false, n, w->columns, rows}, 1.0f, dy + first, w->rows,
                 scratch, w->columns, first > 0 || accumulate ? 1.0f : 0.0f, dx, w->columns);
     }
+}
+
+void eg_matrix_forward(const eg_matrix *w, const float *x, size_t n, float *y, bool accumulate,
+                       float *scratch)
+{
+    if (w->packed) {
+        eg_bf16_gemm(w->kernel, &w->forward_form, x, n, y, accumulate, (uint16_t *)scratch);
+        return;
+    }
+    eg_matrix_forward_f32(w, x, n, y, accumulate, scratch);
+}
+
+void eg_matrix_backward(const eg_matrix *w, const float *dy, size_t n, float *dx, bool accumulate,
+                        float *scratch)
+{
+    if (w->packed) {
+        eg_bf16_gemm(w->kernel, &w->backward_form, dy, n, dx, accumulate, (uint16_t *)scratch);
+        return;
+    }
+    eg_matrix_backward_f32(w, dy, n, dx, accumulate, scratch);
 }

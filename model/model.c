@@ -299,3 +299,41 @@ const eg_matrix *eg_model_matrix(const eg_model *model, size_t site)
                                          &layer->proj_2};
     return matrices[(site - 1) % 4];
 }
+
+/* The sites whose matrices are multiplied: all linears, and the head under one of its names. */
+static eg_matrix *multiplied_matrix(eg_model *model, size_t site)
+{
+    const eg_config *config = &model->config;
+    if (site == eg_site_embedding()) {
+        return NULL;
+    }
+    if (site == eg_site_head(config)) {
+        return config->tied ? &model->embedding : &model->lm_head;
+    }
+    eg_layer *layer = &model->layers[(site - 1) / 4];
+    eg_matrix *const linears[] = {[EG_SITE_QKV] = &layer->qkv_proj,
+                                  [EG_SITE_OUT] = &layer->out_proj,
+                                  [EG_SITE_PROJ_1] = &layer->proj_1,
+                                  [EG_SITE_PROJ_2] = &layer->proj_2};
+    return linears[(site - 1) % 4];
+}
+
+eg_status eg_model_pack(eg_model *model, eg_bf16_kernel kernel, eg_error *err)
+{
+    for (size_t site = 0; site < eg_site_count(&model->config); site++) {
+        eg_matrix *matrix = multiplied_matrix(model, site);
+        if (matrix != NULL) {
+            EG_TRY(eg_matrix_pack(matrix, kernel, err));
+        }
+    }
+    return EG_OK;
+}
+
+size_t eg_model_packed_bytes(const eg_model *model)
+{
+    size_t bytes = 0;
+    for (size_t site = 1; site < eg_site_head(&model->config); site++) {
+        bytes += eg_matrix_packed_bytes(eg_model_matrix(model, site));
+    }
+    return bytes + eg_matrix_packed_bytes(eg_model_head(model));
+}

@@ -34,7 +34,9 @@ static widths measure_widths(const eg_session *s)
     for (size_t site = 0; site < eg_site_count(config); site++) {
         const eg_graft *graft = eg_graft_at(s->grafts, site);
         if (site != eg_site_head(config) || !config->tied) {
-            w.widened = larger(w.widened, eg_matrix_scratch(eg_model_matrix(s->model, site)));
+            const size_t tokens = larger(s->options.max_tokens, s->options.head_rows);
+            const eg_matrix *matrix = eg_model_matrix(s->model, site);
+            w.widened = larger(w.widened, eg_matrix_scratch(matrix, tokens));
         }
         if (graft != NULL) {
             w.rank = larger(w.rank, graft->rank);

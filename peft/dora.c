@@ -53,7 +53,7 @@ static void lay_out(site_work *work, eg_arena *arena)
     const size_t rank = work->target->rank;
     const size_t out = work->target->module.out;
     work->product = eg_arena_take(arena, rank * out, sizeof(float));
-    work->scratch = eg_arena_take(arena, eg_matrix_scratch(work->w), sizeof(float));
+    work->scratch = eg_arena_take(arena, eg_matrix_scratch(work->w, 0), sizeof(float));
     work->gram = eg_arena_take(arena, rank * rank, sizeof(double));
     work->square = eg_arena_take(arena, out, sizeof(double));
     work->formed = eg_arena_take(arena, out, sizeof(double));
@@ -278,9 +278,9 @@ static void squares(const site_work *work, const double *base)
 {
     const size_t rank = work->target->rank;
     if (work->embedding) {
-        eg_matrix_backward(work->w, work->graft->a, rank, work->product, false, work->scratch);
+        eg_matrix_backward_f32(work->w, work->graft->a, rank, work->product, false, work->scratch);
     } else {
-        eg_matrix_forward(work->w, work->graft->a, rank, work->product, false, work->scratch);
+        eg_matrix_forward_f32(work->w, work->graft->a, rank, work->product, false, work->scratch);
     }
     gram_matrix(work);
     for (size_t j = 0; j < work->target->module.out; j++) {

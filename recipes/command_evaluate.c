@@ -147,7 +147,7 @@ static eg_status show(const evaluation *e, eg_error *err)
     const eg_recipe *recipe = e->run->recipe;
     const eg_results results = {.model = recipe->model.path,
                                 .adapter = recipe->adapter.path,
-                                .precision = "f32",
+                                .precision = e->opened.precision,
                                 .limit = recipe->evaluate.limit,
                                 .batch_tokens = recipe->evaluate.batch_tokens,
                                 .tasks = e->results,

@@ -34,7 +34,7 @@ static eg_trainer_options trainer_options(const eg_invocation *run, const eg_fin
     return (eg_trainer_options){.directory = recipe->output.directory,
                                 .mode = mode_of(&run->flags),
                                 .recipe = resolved->bytes,
-                                .kernels = "f32",
+                                .kernels = tune->opened.precision,
                                 .schedule = tune->schedule,
                                 .accumulation = recipe->train.accumulation,
                                 .max_norm = recipe->train.clip,

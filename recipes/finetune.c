@@ -137,18 +137,24 @@ static eg_status describe_memory(const eg_finetune *tune, eg_text *text, eg_erro
     for (size_t i = 0; i < model->file_count; i++) {
         base += model->files[i].mapping.size;
     }
+    const bool packs = model->layers[0].qkv_proj.packed;
+    const size_t packed = packs ? eg_model_packed_bytes(model) : 0;
     const size_t activations =
         eg_session_measure(model, &tune->opened.adapter.grafts, &tune->session);
     const struct {
         const char *name;
         size_t bytes;
     } lines[] = {{"base", base},
+                 {"packed", packed},
                  {"activations", activations},
                  {"adapter", 2 * floats},
                  {"optimizer", 2 * floats},
-                 {"total", base + activations + 4 * floats}};
+                 {"total", base + packed + activations + 4 * floats}};
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         char bytes[32];
+        if (lines[i].bytes == 0) {
+            continue;
+        }
         EG_TRY(eg_text_format(text, err, "%-11s %-11s %10s\n", i == 0 ? "memory" : "",
                               lines[i].name, eg_bytes_text(bytes, sizeof bytes, lines[i].bytes)));
     }

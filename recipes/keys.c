@@ -37,7 +37,8 @@ static const char *const parts[] = {"prompt", "prompt_no_input", "completion", "
                                     "user",   "assistant",       NULL};
 static const char *const dtypes[] = {
     [EG_F32] = "float32", [EG_F16] = "float16", [EG_BF16] = "bfloat16", NULL};
-static const char *const precisions[] = {"auto", "f32", NULL};
+static const char *const precisions[] = {"auto", "f32", "bf16", NULL};
+static const char *const kernels[] = {"auto", "avx512_bf16", "reference", NULL};
 static const char *const activations[] = {"save", "recompute", NULL};
 
 const eg_section eg_sections[] = {
@@ -308,7 +309,10 @@ const eg_key eg_keys[] = {
          HELP "directory to write"),
 
     CHOICE(compute.precision, "f32", precisions, USED TUNE | EVAL | GEN, ALSO "dtype bf16 fp16",
-           HELP "arithmetic of matrix products"),
+           HELP "arithmetic of products with frozen weights; auto: bf16 where the processor "
+                "has it, else f32"),
+    CHOICE(compute.kernels, "auto", kernels, USED TUNE | EVAL | GEN,
+           HELP "way to compute bf16 products; auto: the fastest of this machine"),
     SIZE(compute.threads, "0", 0, 4096, USED TUNE | MERGE | EVAL | GEN, ALSO "num_threads n_threads",
          HELP "threads; 0: one per core"),
     CHOICE(compute.activations, "save", activations, USED TUNE,

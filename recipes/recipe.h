@@ -133,7 +133,7 @@ typedef struct eg_recipe {
         size_t seed;
     } init;
     struct {
-        int precision, activations;
+        int precision, kernels, activations; /* places among the keys' choices */
         size_t threads;
     } compute;
     struct {

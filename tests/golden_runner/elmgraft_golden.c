@@ -58,6 +58,12 @@ static void run_check(golden_check *check, totals *sum, eg_error *err)
             sum->skipped++;
             return;
         }
+        if (check->precision->packs && kinds[i].run == golden_check_generate) {
+            printf("skip %s %s: in bf16 two likely tokens may change places\n", check->owner->name,
+                   check->id);
+            sum->skipped++;
+            return;
+        }
         const eg_status status = kinds[i].run(check, err);
         if (status == EG_OK) {
             golden_note_missing(check);
@@ -79,7 +85,7 @@ static void run_case(const char *directory, const golden_precision *precision, t
     json_t *json;
     golden_case golden;
     eg_error err = {0};
-    if (golden_case_open(&golden, directory, &err) != EG_OK) {
+    if (golden_case_open(&golden, directory, precision, &err) != EG_OK) {
         printf("FAIL %s: %s\n", directory, err.text);
         sum->failed++;
         golden_case_close(&golden);

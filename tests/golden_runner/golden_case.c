@@ -28,7 +28,8 @@ out:
     return status;
 }
 
-eg_status golden_case_open(golden_case *golden, const char *directory, eg_error *err)
+eg_status golden_case_open(golden_case *golden, const char *directory,
+                           const golden_precision *precision, eg_error *err)
 {
     *golden = (golden_case){.directory = directory};
     eg_text path = {0};
@@ -47,6 +48,9 @@ eg_status golden_case_open(golden_case *golden, const char *directory, eg_error 
     if (status == EG_OK) {
         status = eg_model_open(&golden->model, directory, NULL, err);
         golden->has_model = status == EG_OK;
+    }
+    if (status == EG_OK && precision->packs) {
+        status = eg_model_pack(&golden->model, eg_bf16_best(), err);
     }
 out:
     eg_text_deinit(&path);

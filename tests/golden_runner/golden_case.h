@@ -24,10 +24,6 @@ typedef struct golden_case {
     eg_safetensors expected;
 } golden_case;
 
-/* Read DIRECTORY/case.json, open the model and map the expected tensors. Close it in any case. */
-EG_CHECKED eg_status golden_case_open(golden_case *golden, const char *directory, eg_error *err);
-void golden_case_close(golden_case *golden);
-
 /* A precision (docs of the recipe key compute.precision). f32 meets the tolerances of the
    files; one that computes more coarsely has its own for some classes. */
 typedef struct golden_tolerance {
@@ -38,7 +34,13 @@ typedef struct golden_tolerance {
 typedef struct golden_precision {
     const char *name;
     const golden_tolerance *own; /* ends with a NULL name; NULL: none */
+    bool packs;                  /* products of frozen weights in bf16 */
 } golden_precision;
+
+/* Read DIRECTORY/case.json, open the model and map the expected tensors. Close it in any case. */
+EG_CHECKED eg_status golden_case_open(golden_case *golden, const char *directory,
+                                      const golden_precision *precision, eg_error *err);
+void golden_case_close(golden_case *golden);
 
 /* What one tolerance class of a check came to. */
 typedef struct golden_class {

@@ -8,7 +8,15 @@
 
 static const char integers[] = "integers"; /* the class of numbers that must be equal */
 
-const golden_precision golden_precisions[] = {{"f32", NULL}, {NULL, NULL}};
+/* bf16 products: operands lose all but 8 bits. Merging does not go through them. */
+static const golden_tolerance bf16_tolerances[] = {
+    {"logits", 5e-2},     {"token_logps", 0.5}, {"loss", 5e-2},
+    {"grad", 1e-1},       {"grad_norm", 5e-2},  {"train_loss", 5e-2},
+    {"train_norm", 1e-1}, {"update", 0.5},      {NULL, 0},
+};
+
+const golden_precision golden_precisions[] = {
+    {"f32", NULL, false}, {"bf16", bf16_tolerances, true}, {NULL, NULL, false}};
 
 const golden_precision *golden_precision_find(const char *name)
 {

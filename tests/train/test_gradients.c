@@ -235,6 +235,39 @@ START_TEST(gradients_do_not_depend_on_packing_or_threads)
 }
 END_TEST
 
+/* bf16 products move loss and gradients by their rounding, and by no more. */
+START_TEST(bf16_products_agree_with_f32)
+{
+    for (size_t i = 0; i < 4; i++) {
+        eg_adapter_config config =
+            adapter_config(i % 2 == 0 ? EG_LORA : EG_DORA, i < 2 ? 0.0 : 0.2, 6);
+        const eg_dropout dropout = {.key = 8};
+        const eg_dropout *used = i < 2 ? NULL : &dropout;
+        eg_error err = {0};
+        eg_loss loss, coarse;
+        bench b;
+        bench_open(&b, false, true, &config);
+        const size_t total = b.adapter.parameters.total;
+        float *exact = zero_floats(total);
+        accumulate(&b, EG_KEEP_ALL, &batch, used, &loss);
+        memcpy(exact, b.adapter.parameters.gradients, total * sizeof *exact);
+        clear_gradients(&b);
+        CHECK_OK(eg_model_pack(&b.model, eg_bf16_best(), &err), err);
+        accumulate(&b, EG_KEEP_ALL, &batch, used, &coarse);
+        const float *found = b.adapter.parameters.gradients;
+        const double cosine =
+            inner_product(found, exact, total) /
+            sqrt(inner_product(found, found, total) * inner_product(exact, exact, total));
+        ck_assert_double_gt(cosine, 0.98);
+        ck_assert_double_lt(relative_distance(found, exact, total), 0.2);
+        ck_assert_double_eq_tol(coarse.nll, loss.nll, 0.02 * loss.nll);
+        ck_assert_double_ne(coarse.nll, loss.nll);
+        free(exact);
+        bench_close(&b);
+    }
+}
+END_TEST
+
 START_TEST(a_loss_that_is_not_finite_names_its_rows)
 {
     eg_adapter_config config = adapter_config(EG_LORA, 0.0, 4);
@@ -259,5 +292,5 @@ END_TEST
 EG_SUITE_MAIN("train/gradients", lora_gradients, lora_gradients_under_dropout, dora_gradients,
               dora_gradients_under_dropout, gradients_of_single_sites,
               recomputed_activations_give_the_same_bits,
-              gradients_do_not_depend_on_packing_or_threads,
+              gradients_do_not_depend_on_packing_or_threads, bf16_products_agree_with_f32,
               a_loss_that_is_not_finite_names_its_rows)

@@ -1,0 +1,87 @@
+#include "model/kernels/bf16_block.h"
+
+#if defined(__x86_64__)
+
+#include <immintrin.h>
+#include <string.h>
+
+#define AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512bf16")))
+
+/* Rows that are in registers at once: 12 x 2 sums, 2 operands. */
+enum { ROWS = 12 };
+
+/* The pair of A at p, in all lanes. */
+AVX512 static inline __m512bh pair_of(const uint16_t *a)
+{
+    int32_t bits;
+    memcpy(&bits, a, sizeof bits);
+    return (__m512bh)_mm512_set1_epi32(bits);
+}
+
+AVX512 static inline __m512bh operand(const uint16_t *b)
+{
+    return (__m512bh)_mm512_loadu_si512(b);
+}
+
+AVX512 static inline void store(float *c, __m512 sum, size_t columns, bool accumulate)
+{
+    const __mmask16 mask = columns >= 16 ? (__mmask16)0xffff : (__mmask16)((1u << columns) - 1);
+    if (accumulate) {
+        sum = _mm512_add_ps(sum, _mm512_maskz_loadu_ps(mask, c));
+    }
+    _mm512_mask_storeu_ps(c, mask, sum);
+}
+
+/* `rows` rows, a constant after inlining, against two panels. A second panel that does not
+   exist repeats the first and is not stored. */
+AVX512 __attribute__((always_inline)) static inline void multiply_rows(const eg_bf16_block *block,
+                                                                       size_t first, const int rows)
+{
+    const uint16_t *a = block->a + first * block->a_stride;
+    const uint16_t *left = block->b;
+    const uint16_t *right = block->panels > 1 ? left + block->b_stride : left;
+    __m512 sums[ROWS][2];
+    for (int i = 0; i < rows; i++) {
+        sums[i][0] = _mm512_setzero_ps();
+        sums[i][1] = _mm512_setzero_ps();
+    }
+    for (size_t p = 0; p < block->pairs; p++) {
+        const __m512bh b0 = operand(left + p * 2 * EG_BF16_PANEL);
+        const __m512bh b1 = operand(right + p * 2 * EG_BF16_PANEL);
+        for (int i = 0; i < rows; i++) {
+            const __m512bh pair = pair_of(a + (size_t)i * block->a_stride + 2 * p);
+            sums[i][0] = _mm512_dpbf16_ps(sums[i][0], pair, b0);
+            sums[i][1] = _mm512_dpbf16_ps(sums[i][1], pair, b1);
+        }
+    }
+    for (int i = 0; i < rows; i++) {
+        float *c = block->c + (first + (size_t)i) * block->c_stride;
+        store(c, sums[i][0], block->columns, block->accumulate);
+        if (block->columns > EG_BF16_PANEL) {
+            store(c + EG_BF16_PANEL, sums[i][1], block->columns - EG_BF16_PANEL, block->accumulate);
+        }
+    }
+}
+
+AVX512 void eg_bf16_block_avx512(const eg_bf16_block *block)
+{
+    size_t row = 0;
+    for (; row + ROWS <= block->rows; row += ROWS) {
+        multiply_rows(block, row, ROWS);
+    }
+    for (; row + 4 <= block->rows; row += 4) {
+        multiply_rows(block, row, 4);
+    }
+    for (; row < block->rows; row++) {
+        multiply_rows(block, row, 1);
+    }
+}
+
+#else
+
+void eg_bf16_block_avx512(const eg_bf16_block *block)
+{
+    eg_bf16_block_reference(block); /* never chosen: eg_bf16_supported says no */
+}
+
+#endif
