@@ -63,8 +63,9 @@ const eg_command eg_commands[] = {
      "inspect",
      "PATH",
      "check and show a model, an adapter or a safetensors file",
-     "Check every tensor of a model directory, an adapter directory or a safetensors file, and\n"
-     "show names, types, shapes and totals.",
+     "Check every tensor of a model directory, an adapter directory or a safetensors file, run\n"
+     "a few tokens through a model (and an adapter on its base), and show names, types, shapes\n"
+     "and totals.",
      {"# a model\n  elmgraft inspect OpenELM-270M",
       "# an adapter, checked against its base\n"
       "  elmgraft inspect runs/a/adapter model.path=OpenELM-270M",

@@ -33,6 +33,12 @@ eg_status eg_view_count(eg_view *view, const char *name, size_t value, eg_error 
     return failed == 0 ? EG_OK : eg_fail_memory(err, sizeof value);
 }
 
+eg_status eg_view_real(eg_view *view, const char *name, double value, eg_error *err)
+{
+    const int failed = json_object_set_new(view->facts, name, json_real(value));
+    return failed == 0 ? EG_OK : eg_fail_memory(err, sizeof value);
+}
+
 /* NaN and Inf in weights are no weights. */
 static eg_status check_finite(const eg_safetensors *file, const eg_tensor *tensor, eg_error *err)
 {
@@ -83,18 +89,26 @@ eg_status eg_view_file(eg_view *view, const eg_safetensors *file, bool check, eg
     return EG_OK;
 }
 
+static void show_fact(const char *name, const json_t *value)
+{
+    char count[32];
+    printf("%-16s  ", name);
+    if (json_is_real(value)) {
+        printf("%.3g\n", json_real_value(value));
+    } else if (json_is_string(value)) {
+        puts(json_string_value(value));
+    } else {
+        puts(eg_count_text(count, sizeof count, (unsigned long long)json_integer_value(value)));
+    }
+}
+
 static void show_facts(const eg_view *view)
 {
     const char *name = NULL;
     json_t *value = NULL;
-    char count[32];
     json_object_foreach(view->facts, name, value)
     {
-        printf("%-12s  %s\n", name,
-               json_is_string(value)
-                   ? json_string_value(value)
-                   : eg_count_text(count, sizeof count,
-                                   (unsigned long long)json_integer_value(value)));
+        show_fact(name, value);
     }
 }
 

@@ -21,6 +21,7 @@ void eg_view_deinit(eg_view *view);
 EG_CHECKED eg_status eg_view_text(eg_view *view, const char *name, const char *value,
                                   eg_error *err);
 EG_CHECKED eg_status eg_view_count(eg_view *view, const char *name, size_t value, eg_error *err);
+EG_CHECKED eg_status eg_view_real(eg_view *view, const char *name, double value, eg_error *err);
 
 /* Add all tensors of a file. With `check` every number of a floating type must be finite:
    EG_INPUT naming file and tensor. */
