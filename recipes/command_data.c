@@ -34,12 +34,17 @@ static eg_status read_config(reading *r, const char *directory, const eg_log *lo
 }
 
 /* The model's own tokenizer, where it has one. */
-static eg_status find_tokenizer(reading *r, const char *directory, eg_error *err)
+static eg_status find_tokenizer(reading *r, const char *directory, const eg_log *log, eg_error *err)
 {
     eg_text path = {0};
     eg_status status = eg_path_join(&path, directory, "tokenizer.model", err);
     if (status == EG_OK && eg_path_exists(path.bytes)) {
         status = eg_tokenizer_load(&r->tokenizer, path.bytes, err);
+    } else if (status == EG_OK) {
+        eg_log_write(log, EG_WARNING,
+                     "%s: not found, so lengths are characters; give model.tokenizer=PATH: OpenELM "
+                     "uses LLaMA's tokenizer.model",
+                     path.bytes);
     }
     eg_text_deinit(&path);
     return status;
@@ -53,7 +58,7 @@ static eg_status open_model(reading *r, const eg_recipe *recipe, const eg_log *l
     if (recipe->model.tokenizer != NULL) {
         return eg_tokenizer_load(&r->tokenizer, recipe->model.tokenizer, err);
     }
-    return recipe->model.path != NULL ? find_tokenizer(r, recipe->model.path, err) : EG_OK;
+    return recipe->model.path != NULL ? find_tokenizer(r, recipe->model.path, log, err) : EG_OK;
 }
 
 /* The template for the file's format; none for preference pairs, nor where the first row is too

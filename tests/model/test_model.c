@@ -427,9 +427,13 @@ START_TEST(directories_without_a_model_are_named)
 }
 END_TEST
 
-START_TEST(an_index_that_does_not_fit_is_refused)
+/* A shard that is not there, the wrong one, names that leave the directory, a tensor in no file,
+   no map. A file that the index does not name is not read. */
+START_TEST(b70_an_index_that_does_not_fit_is_refused)
 {
     static const char norm[] = "transformer.norm.weight";
+    char found[33];
+    eg_error err = {0};
     make_model(true, EG_F32, 1);
     json_t *map = shard_model();
     json_t *right = json_deep_copy(json_object_get(map, norm));
@@ -451,6 +455,10 @@ START_TEST(an_index_that_does_not_fit_is_refused)
         check_refused(cases[i].part);
         check_refused(norm);
     }
+    json_object_set(map, norm, right);
+    write_index(map);
+    CHECK_OK(eg_file_write(in_directory("stray.safetensors"), "not read", 8, &err), err);
+    fingerprint(found);
     json_object_del(map, norm);
     write_index(map);
     check_refused("puts in no file");
@@ -493,5 +501,5 @@ EG_SUITE_MAIN("model/model", a_created_model_opens, weights_start_as_corenet_sta
               data_at_an_odd_byte_is_read_alike, nan_and_inf_are_found_anywhere,
               the_largest_finite_weight_is_accepted,
               a_head_beside_a_tied_one_is_warned_of_and_not_counted, a_missing_head_is_named,
-              directories_without_a_model_are_named, an_index_that_does_not_fit_is_refused,
+              directories_without_a_model_are_named, b70_an_index_that_does_not_fit_is_refused,
               golden_checkpoints_open)

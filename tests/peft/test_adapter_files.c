@@ -333,7 +333,8 @@ START_TEST(settings_of_other_releases_are_accepted)
 }
 END_TEST
 
-START_TEST(another_base_is_refused)
+/* Equal shapes and other weights; other shapes, without a fingerprint. */
+START_TEST(b55_another_base_is_refused)
 {
     fixture f;
     fixture other;
@@ -358,7 +359,7 @@ START_TEST(another_base_is_refused)
 }
 END_TEST
 
-START_TEST(another_vocabulary_shows_both_shapes)
+START_TEST(b49_another_vocabulary_shows_both_shapes)
 {
     fixture f;
     eg_error err = {0};
@@ -400,7 +401,10 @@ static void rewrite(const fixture *f, const char *part, change *apply)
     }
     CHECK_OK(eg_safetensors_begin(&writer, path, specs, file.count, NULL, &err), err);
     for (size_t i = 0; i < file.count; i++) {
-        CHECK_OK(eg_safetensors_write(&writer, values[i], file.tensors[i].bytes, &err), err);
+        const size_t columns = specs[i].dims > 1 ? specs[i].shape[1] : 1;
+        CHECK_OK(eg_safetensors_write(&writer, values[i],
+                                      specs[i].shape[0] * columns * sizeof(float), &err),
+                 err);
         eg_free(values[i]);
     }
     CHECK_OK(eg_safetensors_commit(&writer, &err), err);
@@ -427,13 +431,20 @@ static void grow(eg_tensor_spec *spec, float *values)
     }
 }
 
+static void cut_to_input(eg_tensor_spec *spec, float *values)
+{
+    (void)values;
+    spec->shape[0] = 32;
+}
+
 static void rename_tensor(eg_tensor_spec *spec, float *values)
 {
     (void)values;
     spec->name = "base_model.model.transformer.layers.1.attn.qkv_proj.lora_Z.weight";
 }
 
-START_TEST(tensors_are_checked)
+/* A magnitude as [out, 1], ten times too large, of the other axis; Inf; an unknown tensor. */
+START_TEST(b61_magnitudes_and_tensors_are_checked)
 {
     fixture f;
     eg_error err = {0};
@@ -450,6 +461,11 @@ START_TEST(tensors_are_checked)
     ck_assert_ptr_nonnull(strstr(heard, "layers.2.attn.qkv_proj.lora_magnitude_vector"));
     eg_adapter_deinit(&adapter);
 
+    rewrite(&f, "layers.1.attn.qkv_proj.lora_magnitude_vector", cut_to_input);
+    load_fails(&f, "layers.1.attn.qkv_proj.lora_magnitude_vector: expected shape [64");
+    tear_down(&f);
+    set_up(&f, EG_DORA, "qkv_proj");
+
     rewrite(&f, "layers.0.attn.qkv_proj.lora_B", poison);
     load_fails(&f, "layers.0.attn.qkv_proj.lora_B.weight: element 2 is Inf");
     rewrite(&f, "layers.1.attn.qkv_proj.lora_B", rename_tensor);
@@ -462,5 +478,5 @@ END_TEST
 
 EG_SUITE_MAIN("peft/adapter_files", golden_adapters_round_trip, bad_adapters_get_their_verdict,
               settings_round_trip, settings_that_change_the_result_are_refused,
-              settings_of_other_releases_are_accepted, another_base_is_refused,
-              another_vocabulary_shows_both_shapes, tensors_are_checked)
+              settings_of_other_releases_are_accepted, b55_another_base_is_refused,
+              b49_another_vocabulary_shows_both_shapes, b61_magnitudes_and_tensors_are_checked)

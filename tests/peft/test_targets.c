@@ -30,7 +30,9 @@ static void refuse(const eg_adapter_config *config, const eg_config *model, cons
     ck_assert_ptr_null(targets.items);
 }
 
-START_TEST(names_match_whole_parts)
+/* A typo, a name that is the end of another, a norm; patterns of ranks and alphas that match
+   nothing (below); expressions (below); layers that are not there. */
+START_TEST(b35_names_match_whole_parts)
 {
     const eg_config model = tiny_config(true);
     eg_adapter_config config = tiny_adapter_config(EG_LORA, "qkv_proj ffn.proj_1");
@@ -105,7 +107,7 @@ START_TEST(layers_limit_names)
 }
 END_TEST
 
-START_TEST(patterns_first_match_wins)
+START_TEST(b35_patterns_first_match_wins)
 {
     const eg_config model = tiny_config(true);
     eg_adapter_config config = tiny_adapter_config(EG_DORA, tiny_linears);
@@ -172,7 +174,7 @@ START_TEST(numbers_are_checked)
 END_TEST
 
 /* Rank 32 on the four linears of each block, added up by hand from the widths. */
-START_TEST(official_sizes_count_as_published)
+START_TEST(b72_official_sizes_count_as_published)
 {
     static const struct {
         const char *name;
@@ -224,6 +226,6 @@ START_TEST(trainable_line_is_pefts)
 }
 END_TEST
 
-EG_SUITE_MAIN("peft/targets", names_match_whole_parts, expression_matches_full_names,
-              layers_limit_names, patterns_first_match_wins, head_only_where_untied,
-              numbers_are_checked, official_sizes_count_as_published, trainable_line_is_pefts)
+EG_SUITE_MAIN("peft/targets", b35_names_match_whole_parts, expression_matches_full_names,
+              layers_limit_names, b35_patterns_first_match_wins, head_only_where_untied,
+              numbers_are_checked, b72_official_sizes_count_as_published, trainable_line_is_pefts)

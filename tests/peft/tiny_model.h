@@ -88,4 +88,23 @@ static inline const char *tiny_path(const char *directory, const char *name)
     return path;
 }
 
+/* Set row `row` of a weight of an f32 model file to zero. */
+static inline void tiny_zero_row(const char *directory, const char *name, size_t row)
+{
+    eg_error err = {0};
+    eg_safetensors file;
+    eg_text text = {0};
+    const char *path = tiny_path(directory, "model.safetensors");
+    CHECK_OK(eg_safetensors_open(&file, path, &err), err);
+    const eg_tensor *tensor = eg_safetensors_find(&file, name);
+    ck_assert_ptr_nonnull(tensor);
+    const size_t width = tensor->shape[1] * sizeof(float);
+    const size_t at = (size_t)(tensor->data - file.mapping.bytes) + row * width;
+    eg_safetensors_close(&file);
+    CHECK_OK(eg_file_read(&text, path, 1 << 24, &err), err);
+    memset(text.bytes + at, 0, width);
+    CHECK_OK(eg_file_write(path, text.bytes, text.length, &err), err);
+    eg_text_deinit(&text);
+}
+
 #endif

@@ -47,8 +47,11 @@ START_TEST(test_defaults)
     eg_error err = {0};
     CHECK_OK(load(&recipe, "# nothing\n", NULL, 0, &err), err);
     ck_assert_uint_eq(recipe.adapter.rank, 8);
+    static const char *const linears[] = {"qkv_proj", "out_proj", "proj_1", "proj_2"};
     ck_assert_uint_eq(recipe.adapter.targets.count, 4);
-    ck_assert_str_eq(recipe.adapter.targets.items[3], "proj_2");
+    for (size_t i = 0; i < 4; i++) {
+        ck_assert_str_eq(recipe.adapter.targets.items[i], linears[i]);
+    }
     ck_assert_ptr_null(recipe.model.path);
     ck_assert_int_eq(recipe.train.schedule, EG_SCHEDULE_COSINE);
     ck_assert_int_eq(recipe.merge.dtype, -1);
@@ -96,7 +99,7 @@ START_TEST(test_null_is_the_default)
 }
 END_TEST
 
-START_TEST(test_unknown_keys)
+START_TEST(b57_unknown_keys)
 {
     check_problem("adapter:\n  tragets: [a]\n",
                   "my.yaml:2:3: adapter.tragets: unknown key (did you mean \"adapter.targets\"?)\n"
@@ -114,7 +117,7 @@ START_TEST(test_unknown_keys)
 }
 END_TEST
 
-START_TEST(test_wrong_values)
+START_TEST(b57_wrong_values)
 {
     check_problem("train:\n  epochs: \"3\"\n",
                   "my.yaml:2:11: train.epochs: expected an integer from 1 to 1000000, found \"3\" "
@@ -137,6 +140,34 @@ START_TEST(test_wrong_values)
     check_problem("model: {path: \"\"}\n", "model.path: expected a path, found \"\" in quotes");
     check_problem("model: x\n", "my.yaml:1:8: model: expected a section with keys below it");
     check_problem("- x\n", "expected sections");
+}
+END_TEST
+
+/* Numbers in every spelling are numbers, also those that YAML 1.1 readers take for strings; tabs
+   and repeated keys are told with their lines. Tried too: unknown keys and values of other types
+   (above), keys of other programs, on the command line (below). */
+START_TEST(b57_numbers_tabs_and_repeated_keys)
+{
+    static const struct {
+        const char *yaml;
+        double rate;
+    } rates[] = {{"train: {learning_rate: 1e-4}\n", 1e-4},
+                 {"train: {learning_rate: 1.0e-5}\n", 1e-5},
+                 {"train: {learning_rate: .5}\n", 0.5},
+                 {"train: {learning_rate: 1E+1}\n", 10},
+                 {"train: {learning_rate: 3}\n", 3}};
+    for (size_t i = 0; i < sizeof rates / sizeof rates[0]; i++) {
+        eg_recipe recipe;
+        eg_error err = {0};
+        CHECK_OK(load(&recipe, rates[i].yaml, NULL, 0, &err), err);
+        ck_assert_double_eq(recipe.train.learning_rate, rates[i].rate);
+        eg_recipe_deinit(&recipe);
+    }
+    check_problem("train:\n\tepochs: 3\n", "my.yaml:2:");
+    check_problem("train:\n  epochs: 3\n  epochs: 4\n", "my.yaml:3:3: epochs: given twice");
+    check_problem("train: {steps: 1}\ntrain: {epochs: 1}\n", "given twice");
+    check_problem("train: {learning_rate: 1e-4x}\n", "found 1e-4x");
+    check_problem("train: {epochs: 0x10}\n", "found 0x10");
 }
 END_TEST
 
@@ -287,6 +318,7 @@ START_TEST(test_shipped_recipes)
 END_TEST
 
 EG_SUITE_MAIN("recipes/recipe", test_defaults, test_precedence, test_null_is_the_default,
-              test_unknown_keys, test_wrong_values, test_overrides_name_themselves,
+              b57_unknown_keys, b57_wrong_values, test_overrides_name_themselves,
               test_all_problems_at_once, test_exclusions, test_required_keys,
-              test_resolved_recipe_reads_back, test_table_is_sound, test_shipped_recipes)
+              test_resolved_recipe_reads_back, test_table_is_sound, test_shipped_recipes,
+              b57_numbers_tabs_and_repeated_keys)

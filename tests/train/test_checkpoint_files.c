@@ -171,7 +171,7 @@ START_TEST(optimizer_round_trip_in_both_forms)
 }
 END_TEST
 
-START_TEST(optimizer_of_other_parameters_is_refused)
+START_TEST(b38_optimizer_of_other_parameters_is_refused)
 {
     suite_directory(directory);
     eg_error err = {0};
@@ -236,4 +236,4 @@ END_TEST
 
 EG_SUITE_MAIN("train/checkpoint_files", state_round_trip, state_damaged_at_any_byte_is_refused,
               manifest_notices_every_change, optimizer_round_trip_in_both_forms,
-              optimizer_of_other_parameters_is_refused, optimizer_truncated_anywhere_is_refused)
+              b38_optimizer_of_other_parameters_is_refused, optimizer_truncated_anywhere_is_refused)

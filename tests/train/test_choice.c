@@ -207,7 +207,7 @@ START_TEST(test_choices_that_cannot_be_asked_are_named)
 END_TEST
 
 /* acc and acc_norm pick differently: "a" at -1 and "bbbbbbbb" at -4. */
-START_TEST(test_picks_by_sum_by_characters_and_by_bytes)
+START_TEST(b66_picks_by_sum_by_characters_and_by_bytes)
 {
     eg_answer answer = {.count = 2};
     const eg_choice plain[] = {{-1.0, 1, 1, 1, 0}, {-4.0, 8, 8, 8, 1}};
@@ -243,5 +243,5 @@ EG_SUITE_MAIN("train/choice", test_sums_are_those_of_the_plain_rule,
               test_padding_of_the_vocabulary_takes_no_probability,
               test_a_tokenizer_larger_than_the_model_is_refused,
               test_choices_that_cannot_be_asked_are_named,
-              test_picks_by_sum_by_characters_and_by_bytes,
+              b66_picks_by_sum_by_characters_and_by_bytes,
               test_the_standard_error_is_the_sample_ones)

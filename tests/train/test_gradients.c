@@ -79,6 +79,18 @@ static void accumulate(bench *b, eg_keep keep, const eg_batch *of, const eg_drop
     eg_session_free(session);
 }
 
+/* Without dropout and z-loss, normalised by so many targets. */
+static void accumulate_of(bench *b, eg_keep keep, const eg_batch *of, size_t total_targets,
+                          eg_loss *loss)
+{
+    eg_error err = {0};
+    eg_session *session = NULL;
+    const eg_session_options options = {.max_tokens = of->tokens, .keep = keep, .head_rows = 4};
+    CHECK_OK(eg_session_open(&session, &b->model, &b->adapter.grafts, &options, &err), err);
+    CHECK_OK(eg_accumulate(session, of, total_targets, 0, NULL, loss, &err), err);
+    eg_session_free(session);
+}
+
 static void clear_gradients(bench *b)
 {
     memset(b->adapter.parameters.gradients, 0, b->adapter.parameters.total * sizeof(float));
@@ -200,8 +212,9 @@ START_TEST(recomputed_activations_give_the_same_bits)
 }
 END_TEST
 
-/* Row by row, in another order and on other threads: the same sum, up to rounding. */
-START_TEST(gradients_do_not_depend_on_packing_or_threads)
+/* A row of 5 tokens alone and beside one of 9: there is no padding that could count. Tried too: a
+   row of one token, rows in another order, other threads, dropout, DoRA. */
+START_TEST(b09_a_row_alone_and_beside_others_gives_the_same)
 {
     for (size_t i = 0; i < 2; i++) {
         eg_adapter_config config = adapter_config(i == 0 ? EG_LORA : EG_DORA, 0.2, 5);
@@ -218,6 +231,7 @@ START_TEST(gradients_do_not_depend_on_packing_or_threads)
         clear_gradients(&b);
         eg_threads_use(1);
         double nll = 0.0;
+        size_t counted = 0;
         for (size_t r = 3; r-- > 0;) {
             eg_row row = rows[r];
             row.start = 0;
@@ -225,8 +239,10 @@ START_TEST(gradients_do_not_depend_on_packing_or_threads)
                                     targets + rows[r].start};
             accumulate(&b, EG_KEEP_ALL, &alone, &dropout, &part);
             nll += part.nll;
+            counted += part.targets;
         }
         eg_threads_use(threads);
+        ck_assert_uint_eq(counted, loss.targets);
         ck_assert_double_eq_tol(nll, loss.nll, 1e-5);
         ck_assert_double_lt(relative_distance(b.adapter.parameters.gradients, packed, total), 1e-5);
         free(packed);
@@ -268,6 +284,61 @@ START_TEST(bf16_products_agree_with_f32)
 }
 END_TEST
 
+/* One step of plain gradient descent over four rows of 2, 3, 50 and 60 targets: at once, one by
+   one, and two by two. Short rows must not weigh more than their tokens. */
+START_TEST(b29_short_rows_weigh_no_more)
+{
+    enum { ROWS = 4, TOKENS = 2 + 3 + 50 + 60 + ROWS };
+    static const size_t lengths[ROWS] = {3, 4, 51, 61};
+    static const size_t sizes[] = {4, 1, 2};
+    int32_t tokens[TOKENS], wanted[TOKENS];
+    eg_row all[ROWS];
+    size_t count = 0;
+    for (size_t r = 0; r < ROWS; r++) {
+        all[r] = (eg_row){.id = r, .start = count, .length = lengths[r]};
+        for (size_t t = 0; t < lengths[r]; t++, count++) {
+            tokens[count] = (int32_t)(eg_random_bits(9, count) % 29);
+            wanted[count] =
+                t + 1 < lengths[r] ? (int32_t)(eg_random_bits(9, count + 1) % 29) : EG_IGNORE;
+        }
+    }
+    eg_adapter_config config = adapter_config(EG_LORA, 0.0, 4);
+    bench b;
+    bench_open(&b, true, true, &config);
+    const size_t total = b.adapter.parameters.total;
+    float *first = zero_floats(total), *updated = zero_floats(total);
+    double whole = 0;
+    for (size_t i = 0; i < 3; i++) {
+        double nll = 0;
+        clear_gradients(&b);
+        for (size_t r = 0; r < ROWS; r += sizes[i]) {
+            eg_row part[ROWS];
+            eg_loss loss;
+            for (size_t j = 0; j < sizes[i]; j++) {
+                part[j] = all[r + j];
+                part[j].start -= all[r].start;
+            }
+            const size_t end = r + sizes[i] < ROWS ? all[r + sizes[i]].start : TOKENS;
+            const eg_batch some = {end - all[r].start, sizes[i], part, tokens + all[r].start,
+                                   wanted + all[r].start};
+            accumulate_of(&b, EG_KEEP_ALL, &some, TOKENS - ROWS, &loss);
+            nll += loss.nll;
+        }
+        const float *gradients = b.adapter.parameters.gradients;
+        for (size_t j = 0; j < total; j++) {
+            updated[j] = b.adapter.parameters.values[j] - 0.1F * gradients[j];
+        }
+        whole = i == 0 ? nll : whole;
+        memcpy(first, updated, i == 0 ? total * sizeof *first : 0);
+        ck_assert_double_eq_tol(nll, whole, 1e-6 * whole);
+        ck_assert_double_lt(relative_distance(updated, first, total), 1e-6);
+    }
+    free(first);
+    free(updated);
+    bench_close(&b);
+}
+END_TEST
+
 START_TEST(a_loss_that_is_not_finite_names_its_rows)
 {
     eg_adapter_config config = adapter_config(EG_LORA, 0.0, 4);
@@ -292,5 +363,5 @@ END_TEST
 EG_SUITE_MAIN("train/gradients", lora_gradients, lora_gradients_under_dropout, dora_gradients,
               dora_gradients_under_dropout, gradients_of_single_sites,
               recomputed_activations_give_the_same_bits,
-              gradients_do_not_depend_on_packing_or_threads, bf16_products_agree_with_f32,
-              a_loss_that_is_not_finite_names_its_rows)
+              b09_a_row_alone_and_beside_others_gives_the_same, bf16_products_agree_with_f32,
+              a_loss_that_is_not_finite_names_its_rows, b29_short_rows_weigh_no_more)

@@ -6,6 +6,7 @@
 #include "model/base/file.h"
 #include "model/base/random.h"
 #include "model/base/threads.h"
+#include "peft/merge.h"
 #include "tests/peft/tiny_model.h"
 #include "tests/suite.h"
 #include "tests/train/tiny_run.h"
@@ -90,7 +91,9 @@ static void run_straight(eg_method method)
     CHECK_OK(tiny_process_run(&process, root, &err), err);
 }
 
-START_TEST(interrupted_runs_end_with_the_same_bits)
+/* Under a cosine with warmup, dropout, shuffling and accumulation. Tried too: stops in the middle
+   and at the end of an epoch, before and in the warmup, twice in a row, at the last step; DoRA. */
+START_TEST(b37_interrupted_runs_end_with_the_same_bits)
 {
     for (int method = EG_LORA; method <= EG_DORA; method++) {
         setup();
@@ -132,7 +135,8 @@ static void copy_at_crash(void *user, const eg_step_report *report)
     }
 }
 
-START_TEST(crashed_runs_end_with_the_same_bits)
+/* The same without a farewell: a crash after any step, between two checkpoints. */
+START_TEST(b37_crashed_runs_end_with_the_same_bits)
 {
     for (crash_at = 1; crash_at <= 12; crash_at++) {
         setup();
@@ -226,7 +230,10 @@ START_TEST(a_resume_with_other_rows_batches_or_seed_is_refused)
 }
 END_TEST
 
-START_TEST(a_resume_without_optimizer_state_is_refused)
+/* Other inputs of the kind: state of other shapes and of other tensors, cut anywhere, with NaN
+   (test_checkpoint_files.c); another file of a checkpoint missing or damaged (test_checkpoint.c).
+ */
+START_TEST(b38_a_resume_without_optimizer_state_is_refused)
 {
     setup();
     interrupt_run(2);
@@ -302,7 +309,9 @@ static double distance(const float *a, const float *b, size_t count)
     return sqrt(apart / size);
 }
 
-START_TEST(a_step_does_not_depend_on_its_split)
+/* Rows of 3 to 9 targets. Tried too: parts of 1, 3, 4 and 6 rows, a z-loss. Rows of very unequal
+   length: b29_short_rows_weigh_no_more, test_gradients.c. */
+START_TEST(b29_a_step_does_not_depend_on_its_split)
 {
     enum { MOST = 1 << 16 };
     setup();
@@ -356,7 +365,8 @@ END_TEST
 
 /* ---- Evaluation ---- */
 
-START_TEST(validation_counts_every_row_however_batched)
+/* Five rows in batches of 1 to 8: batches that divide them, do not, and are larger. */
+START_TEST(b25_validation_counts_every_row_however_batched)
 {
     setup();
     double first = 0;
@@ -390,7 +400,8 @@ static void patient_process(const char *name)
     process.options.export_best = true;
 }
 
-START_TEST(patience_and_best_survive_a_resume)
+/* Tried too: the checkpoint of the best evaluation outlives pruning; best/ is what is exported. */
+START_TEST(b41_patience_and_best_survive_a_resume)
 {
     setup();
     patient_process("straight");
@@ -443,7 +454,10 @@ END_TEST
 
 /* ---- What is not finite ---- */
 
-START_TEST(a_diverging_run_stops_and_leaves_its_checkpoint)
+/* Other inputs of the kind: an update beyond f32 (below), NaN in a parameter (test_gradients.c),
+   Inf and NaN in a base weight, which never get as far (test_model.c), in a gradient
+   (test_adamw.c), in a checkpoint (test_checkpoint.c). */
+START_TEST(b34_a_diverging_run_stops_and_leaves_its_checkpoint)
 {
     setup();
     interrupt_run(4);
@@ -463,7 +477,7 @@ START_TEST(a_diverging_run_stops_and_leaves_its_checkpoint)
 }
 END_TEST
 
-START_TEST(an_update_that_is_not_finite_is_not_saved)
+START_TEST(b34_an_update_that_is_not_finite_is_not_saved)
 {
     setup();
     tiny_process_init(&process, root, "run");
@@ -475,6 +489,36 @@ START_TEST(an_update_that_is_not_finite_is_not_saved)
     tiny_process_close(&process);
     ck_assert(!eg_path_exists(tiny_path(root, "run/checkpoint-000001")));
     ck_assert(!eg_path_exists(tiny_path(root, "run/adapter")));
+    cleanup();
+}
+END_TEST
+
+/* A base with a row of zeros, under DoRA: its norm is 0 until B moves. */
+START_TEST(b59_a_dead_row_trains_and_merges)
+{
+    setup();
+    char base[128], merged[128];
+    static const int32_t ids[] = {1, 30, 7, 2};
+    const eg_merge_options keep = {0};
+    eg_merge_report report;
+    eg_merge_proof proof;
+    snprintf(base, sizeof base, "%s/base", root);
+    snprintf(merged, sizeof merged, "%s/merged", root);
+    tiny_zero_row(base, "transformer.layers.1.ffn.proj_1.weight", 5);
+    tiny_zero_row(base, "transformer.layers.0.attn.qkv_proj.weight", 0);
+    tiny_process_init(&process, root, "run");
+    process.method = EG_DORA;
+    CHECK_OK(tiny_process_open(&process, root, &err), err);
+    CHECK_OK(eg_trainer_run(&process.trainer, &err), err);
+    for (size_t i = 0; i < process.adapter.parameters.total; i++) {
+        ck_assert(isfinite(process.adapter.parameters.values[i]));
+    }
+    CHECK_OK(eg_merge(&process.model, &process.adapter, merged, &keep, NULL, &report, &err), err);
+    eg_merge_report_deinit(&report);
+    CHECK_OK(eg_merge_prove(&process.model, &process.adapter, merged, ids, 4, NULL, &proof, &err),
+             err);
+    ck_assert_double_lt(proof.difference, 1e-4 * proof.largest);
+    tiny_process_close(&process);
     cleanup();
 }
 END_TEST
@@ -494,11 +538,13 @@ START_TEST(bad_options_are_refused)
 }
 END_TEST
 
-EG_SUITE_MAIN("train/trainer", interrupted_runs_end_with_the_same_bits,
-              crashed_runs_end_with_the_same_bits, a_resume_says_what_is_different,
+EG_SUITE_MAIN("train/trainer", b37_interrupted_runs_end_with_the_same_bits,
+              b37_crashed_runs_end_with_the_same_bits, a_resume_says_what_is_different,
               a_resume_with_other_rows_batches_or_seed_is_refused,
-              a_resume_without_optimizer_state_is_refused, stopped_before_the_first_step,
-              a_step_does_not_depend_on_its_split, an_epoch_uses_every_row_once,
-              validation_counts_every_row_however_batched, patience_and_best_survive_a_resume,
-              a_finished_run_resumes_to_its_end, a_diverging_run_stops_and_leaves_its_checkpoint,
-              an_update_that_is_not_finite_is_not_saved, bad_options_are_refused)
+              b38_a_resume_without_optimizer_state_is_refused, stopped_before_the_first_step,
+              b29_a_step_does_not_depend_on_its_split, an_epoch_uses_every_row_once,
+              b25_validation_counts_every_row_however_batched,
+              b41_patience_and_best_survive_a_resume, a_finished_run_resumes_to_its_end,
+              b34_a_diverging_run_stops_and_leaves_its_checkpoint,
+              b34_an_update_that_is_not_finite_is_not_saved, bad_options_are_refused,
+              b59_a_dead_row_trains_and_merges)
