@@ -6,6 +6,7 @@
 #include <zstd.h>
 #include <zstd_errors.h>
 
+#include "model/base/file.h"
 #include "model/base/memory.h"
 
 enum { CHUNK = 1 << 17 };
@@ -42,10 +43,7 @@ static eg_status open_parts(eg_stream *stream, const char *path, eg_error *err)
     stream->line = stream->column = 1;
     EG_TRY(eg_copy_string(&stream->path, path, err));
     EG_TRY(eg_alloc(&stream->window, CHUNK, 1, err));
-    stream->file = fopen(path, "rbe");
-    if (stream->file == NULL) {
-        return eg_fail(err, EG_INPUT, "%s: cannot open: %s", path, strerror(errno));
-    }
+    EG_TRY(eg_file_stream(&stream->file, path, err));
     return eg_has_suffix(path, ".zst") ? open_decoder(stream, err) : EG_OK;
 }
 

@@ -4,9 +4,9 @@
 #     sh examples/quickstart.sh
 #
 # Needs Debian 12; missing packages are installed (as root or with sudo). Two variables name a
-# base model (a directory with config.json, safetensors and tokenizer.model) and rows of your own
-# in alpaca's form (.json or .jsonl, also .zst); without them a random toy base and the rows in
-# examples/toy are used.
+# base model (a directory with config.json, safetensors and LLaMA's tokenizer.model, which
+# OpenELM's own directories lack) and rows of your own in alpaca's form (.json or .jsonl, also
+# .zst); without them a random toy base and the rows in examples/toy are used.
 #
 #     ELMGRAFT_BASE=OpenELM-270M ELMGRAFT_DATA=rows.jsonl sh examples/quickstart.sh
 set -eu
@@ -26,14 +26,16 @@ elmgraft=build/quickstart/recipes/elmgraft
 
 out=runs/quickstart
 rm -rf "$out"
-if [ -n "${ELMGRAFT_BASE:-}" ] && [ -n "${ELMGRAFT_DATA:-}" ]; then
+if [ -n "${ELMGRAFT_BASE:-}${ELMGRAFT_DATA:-}" ]; then
     recipe=recipes/stories260k.yaml
-    base=$ELMGRAFT_BASE
+    base=${ELMGRAFT_BASE:?name a base model too}
+    data=${ELMGRAFT_DATA:?name training rows too}
     prompt='Who lived in the forest?'
     input='Once upon a time a little bear lived in the forest with his mother.'
-    # Rows for validation are set aside by the seed: the same ones for every command.
-    set -- "data.train=$ELMGRAFT_DATA" data.validation=null data.validation_fraction=0.1
-    measured=$ELMGRAFT_DATA
+    # A tenth of the rows is set aside for the validation losses of the run; the evaluations
+    # below are over all rows, so they show what was learned, not how well it carries over.
+    set -- "data.train=$data" data.validation=null data.validation_fraction=0.1
+    measured=$data
 else
     recipe=examples/toy/recipe.yaml
     base=$out/base
@@ -52,7 +54,7 @@ say "fine-tune"
 say "merge"
 "$elmgraft" merge "model.path=$base" "adapter.path=$out/run/adapter" "merge.output=$out/merged"
 
-say "evaluate: the base, the base with its adapter, the merged model"
+say "evaluate: the base, the base with its adapter, the merged model (on $measured)"
 "$elmgraft" evaluate "$recipe" "model.path=$base" "evaluate.data=$measured"
 "$elmgraft" evaluate "model.path=$base" "adapter.path=$out/run/adapter" "evaluate.data=$measured"
 "$elmgraft" evaluate "$recipe" "model.path=$out/merged" "evaluate.data=$measured"

@@ -123,7 +123,9 @@ static bool left_out(const char *name)
             return true;
         }
     }
-    return name[0] == '.' || strcmp(name, "config.json") == 0 || strcmp(name, "elmgraft.json") == 0;
+    /* An adapter_config.json in a model directory would have it loaded as an adapter. */
+    return name[0] == '.' || strcmp(name, "config.json") == 0 ||
+           strcmp(name, "elmgraft.json") == 0 || strcmp(name, "adapter_config.json") == 0;
 }
 
 static eg_status copy_one(const char *base, const char *directory, const char *name, eg_error *err)

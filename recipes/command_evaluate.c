@@ -106,7 +106,10 @@ static eg_status run_data(evaluation *e, eg_error *err)
     }
     if (status == EG_OK) {
         eg_task_result *result = &e->results[e->count - 1];
+        const eg_data_report *report = &rows.report;
         eg_task_result_set_perplexity(result, &sums);
+        result->overlong = report->rows_dropped_long + report->rows_cut + report->rows_split;
+        result->left_out = report->rows_dropped_long + report->rows_dropped_no_target;
         result->metrics[result->metric_count++] = (eg_metric){
             .name = "loss", .value = sums.nll / (double)sums.tokens, .standard_error = NAN};
         status = eg_copy_string(&result->template, e->opened.template.name, err);

@@ -324,7 +324,7 @@ const eg_key eg_keys[] = {
     SIZE(output.checkpoint_every, NULL, 1, MANY, USED TUNE, ALSO "save_every save_steps",
          HELP "steps between checkpoints; not given: one per epoch"),
     SIZE(output.keep, "2", 1, 1e6, USED TUNE, ALSO "save_total_limit keep_last",
-         HELP "checkpoints to keep"),
+         HELP "newest checkpoints to keep; the best one is kept besides"),
     SIZE(output.evaluate_every, NULL, 1, MANY, USED TUNE, ALSO "steps_per_eval eval_steps eval_every",
          HELP "steps between validations; not given: one per epoch"),
     SIZE(output.log_every, "10", 1, MANY, USED TUNE, ALSO "steps_per_report logging_steps",

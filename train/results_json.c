@@ -71,6 +71,7 @@ static json_t *task_json(building *b, const eg_task_result *result)
     set(b, task, "n_shot", integer(result->task->shots));
     set(b, task, "samples", integer(result->samples));
     set(b, task, "overlong", integer(result->overlong));
+    set(b, task, "left_out", integer(result->left_out));
     set_sums(b, task, &result->perplexity);
     set(b, task, "metrics", metrics_json(b, result));
     return task;

@@ -159,6 +159,20 @@ static eg_status add_summary(eg_text *text, const eg_results *results, eg_error 
     return eg_text_format(text, err, ", batch_tokens: %zu\n", results->batch_tokens);
 }
 
+/* Rows that nothing above counts must not go unseen. */
+static eg_status add_left_out(eg_text *text, const eg_results *results, eg_error *err)
+{
+    for (size_t i = 0; i < results->count; i++) {
+        const eg_task_result *result = &results->tasks[i];
+        if (result->left_out > 0) {
+            EG_TRY(eg_text_format(text, err, "%s: %zu of %zu rows were left out, not measured\n",
+                                  result->task->name, result->left_out,
+                                  result->left_out + result->samples));
+        }
+    }
+    return EG_OK;
+}
+
 eg_status eg_results_table(const eg_results *results, eg_text *text, eg_error *err)
 {
     const size_t rows = count_rows(results);
@@ -168,5 +182,5 @@ eg_status eg_results_table(const eg_results *results, eg_text *text, eg_error *e
     fill(cells, results);
     const eg_status status = add_table(text, cells, rows, err);
     eg_free(cells);
-    return status;
+    return status == EG_OK ? add_left_out(text, results, err) : status;
 }

@@ -35,7 +35,8 @@ typedef struct eg_task_result {
     char *source;        /* owned: the file read */
     char *template;      /* owned: name of the template, NULL where none was used */
     size_t samples;
-    size_t overlong; /* samples that were cut in front */
+    size_t overlong; /* samples that were cut in front, or rows that were cut, split or left out */
+    size_t left_out; /* rows of a data set that were not measured */
     eg_metric metrics[EG_METRICS];
     size_t metric_count;
     eg_choice_result choices; /* of multiple_choice: every question's answer */

@@ -102,7 +102,12 @@ static eg_status load_state(eg_trainer *trainer, const char *directory, eg_error
     const eg_log *log = trainer->options.watch.log;
     const eg_checkpoint checkpoint = eg_trainer_checkpoint(trainer);
     eg_trainer_state saved;
-    EG_TRY(eg_checkpoint_load(&checkpoint, &saved, directory, log, err));
+    if (eg_checkpoint_load(&checkpoint, &saved, directory, log, err) != EG_OK) {
+        return eg_error_prefix(err,
+                               "%s cannot be gone on from; remove it to go on from the checkpoint "
+                               "before it",
+                               directory);
+    }
     EG_TRY(compare_states(&saved, &now, directory, log, err));
     trainer->state = saved;
     trainer->state.threads = now.threads;

@@ -20,7 +20,8 @@ static eg_status fail_errno(eg_error *err, eg_status status, const char *path, c
 static eg_status open_regular(int *descriptor, size_t *size, const char *path, eg_error *err)
 {
     struct stat info;
-    *descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    /* Without waiting: a FIFO that nobody writes to would be waited for for ever. */
+    *descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (*descriptor < 0) {
         return fail_errno(err, EG_INPUT, path, "open");
     }
@@ -77,6 +78,20 @@ eg_status eg_file_read(eg_text *text, const char *path, size_t limit, eg_error *
     }
     close(descriptor);
     return status;
+}
+
+eg_status eg_file_stream(FILE **stream, const char *path, eg_error *err)
+{
+    int descriptor = -1;
+    size_t size = 0;
+    EG_TRY(open_regular(&descriptor, &size, path, err));
+    *stream = fdopen(descriptor, "rb");
+    if (*stream == NULL) {
+        fail_errno(err, EG_FAILED, path, "open");
+        close(descriptor);
+        return EG_FAILED;
+    }
+    return EG_OK;
 }
 
 eg_status eg_file_map(eg_mapping *mapping, const char *path, eg_error *err)
@@ -245,8 +260,12 @@ eg_status eg_directory_make(const char *path, eg_error *err)
         }
         const char ended = *at;
         *at = '\0';
-        if (copy[0] != '\0' && mkdir(copy, 0777) != 0 && !eg_path_is_directory(copy)) {
-            status = fail_errno(err, EG_FAILED, copy, "make this directory");
+        if (copy[0] != '\0' && mkdir(copy, 0777) != 0) {
+            const int reason = errno; /* the look below may change it */
+            if (!eg_path_is_directory(copy)) {
+                errno = reason;
+                status = fail_errno(err, EG_FAILED, copy, "make this directory");
+            }
         }
         *at = ended;
         if (ended == '\0') {

@@ -15,6 +15,10 @@
 /* Read a whole file of at most `limit` bytes into text (replacing what it holds). */
 EG_CHECKED eg_status eg_file_read(eg_text *text, const char *path, size_t limit, eg_error *err);
 
+/* Open a regular file to be read through *stream, which the caller closes with fclose. Anything
+   else under that name is an error: a pipe could be waited for for ever. */
+EG_CHECKED eg_status eg_file_stream(FILE **stream, const char *path, eg_error *err);
+
 /* A file mapped read-only. */
 typedef struct eg_mapping {
     const unsigned char *bytes; /* NULL for an empty file */

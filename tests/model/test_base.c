@@ -1,6 +1,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "model/base/arena.h"
 #include "model/base/file.h"
@@ -136,7 +137,42 @@ START_TEST(output_appears_only_when_committed)
 }
 END_TEST
 
+/* A FIFO nobody writes to, a device and a directory are no files to wait for. */
+START_TEST(what_is_no_regular_file_is_refused_at_once)
+{
+    eg_error err = {0};
+    char directory[64], path[128];
+    eg_text text = {0};
+    eg_mapping mapping;
+    FILE *stream = NULL;
+    snprintf(path, sizeof path, "%s/fifo", suite_directory(directory));
+    ck_assert_int_eq(mkfifo(path, 0600), 0);
+    CHECK_FAILS(eg_file_read(&text, path, 10, &err), EG_INPUT, "regular file", err);
+    CHECK_FAILS(eg_file_map(&mapping, path, &err), EG_INPUT, "regular file", err);
+    CHECK_FAILS(eg_file_stream(&stream, path, &err), EG_INPUT, "regular file", err);
+    CHECK_FAILS(eg_file_stream(&stream, "/dev/null", &err), EG_INPUT, "regular file", err);
+    CHECK_FAILS(eg_file_stream(&stream, directory, &err), EG_INPUT, "directory", err);
+    CHECK_OK(eg_directory_remove(directory, &err), err);
+    eg_text_deinit(&text);
+}
+END_TEST
+
+/* The reason named is mkdir's own, not that of the look that follows it. */
+START_TEST(a_directory_that_cannot_be_made_says_why)
+{
+    eg_error err = {0};
+    char directory[64], path[128];
+    snprintf(path, sizeof path, "%s/file", suite_directory(directory));
+    CHECK_OK(eg_file_write(path, "x", 1, &err), err);
+    snprintf(path, sizeof path, "%s/file/below", directory);
+    CHECK_FAILS(eg_directory_make(path, &err), EG_FAILED, "File exists", err);
+    CHECK_FAILS(eg_directory_make("/proc/elmgraft", &err), EG_FAILED, "cannot make", err);
+    CHECK_OK(eg_directory_remove(directory, &err), err);
+}
+END_TEST
+
 EG_SUITE_MAIN("model/base", first_failure_wins, prefix_of_a_full_message_is_cut_not_overrun,
               overflowing_sizes_fail, arena_takes_what_was_planned,
               permutation_is_one_and_follows_its_key, random_numbers_have_their_moments,
-              nearest_name, output_appears_only_when_committed)
+              nearest_name, output_appears_only_when_committed,
+              what_is_no_regular_file_is_refused_at_once, a_directory_that_cannot_be_made_says_why)

@@ -367,6 +367,7 @@ START_TEST(test_the_table_is_the_one_users_know)
         some_result(&arc),
         {.task = &book,
          .samples = 1,
+         .left_out = 46,
          .metrics = {{"token_perplexity", false, 12.34567, NAN, false}},
          .metric_count = 1}};
     const eg_results all = {.model = "m",
@@ -390,7 +391,8 @@ START_TEST(test_the_table_is_the_one_users_know)
         "|        |       |none  |     0|acc_norm        |\xE2\x86\x91  | 0.4104|\xC2\xB1  "
         "|0.0101|       |         |\n"
         "|book.txt|      1|none  |     0|token_perplexity|\xE2\x86\x93  |12.3457|\xC2\xB1  |   "
-        "N/A|      1|        0|\n");
+        "N/A|      1|        0|\n"
+        "book.txt: 46 of 47 rows were left out, not measured\n");
     eg_text_deinit(&text);
 }
 END_TEST
