@@ -1,6 +1,8 @@
 /* finetune: train an adapter on a frozen base. */
 #include <stdio.h>
+#include <string.h>
 
+#include "model/base/file.h"
 #include "recipes/command.h"
 #include "recipes/finetune.h"
 #include "recipes/interrupt.h"
@@ -46,8 +48,40 @@ static eg_trainer_options trainer_options(const eg_invocation *run, const eg_fin
                                 .evaluate_every = recipe->output.evaluate_every,
                                 .patience = recipe->train.patience,
                                 .export_best = recipe->output.best && tune->has_validation,
-                                .stop = eg_interrupt_watch(),
+                                .stop = eg_interrupt_watch(run->flags.quiet),
                                 .watch = {eg_reporter_step, eg_reporter_evaluation, reporter, log}};
+}
+
+/* The directory as a shell takes it. */
+static eg_status quote_for_shell(eg_text *text, const char *path, eg_error *err)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                "0123456789._/+-@%";
+    if (path[strspn(path, plain)] == '\0') {
+        return eg_text_add_string(text, path, err);
+    }
+    EG_TRY(eg_text_add_string(text, "'", err));
+    for (; *path != '\0'; path++) {
+        EG_TRY(*path == '\'' ? eg_text_add_string(text, "'\\''", err)
+                             : eg_text_add(text, path, 1, err));
+    }
+    return eg_text_add_string(text, "'", err);
+}
+
+/* Behind the message of an interrupted run: what to type to go on. */
+static void add_resume_command(const char *directory, eg_error *err)
+{
+    eg_text path = {0};
+    eg_text recipe = {0};
+    eg_error ignored = {0}; /* the message stands without it */
+    if (eg_path_join(&path, directory, "recipe.yaml", &ignored) == EG_OK &&
+        quote_for_shell(&recipe, path.bytes, &ignored) == EG_OK) {
+        const size_t length = strlen(err->text);
+        snprintf(err->text + length, sizeof err->text - length,
+                 "; go on with: elmgraft finetune %s --resume", recipe.bytes);
+    }
+    eg_text_deinit(&recipe);
+    eg_text_deinit(&path);
 }
 
 static eg_status train(const eg_invocation *run, eg_finetune *tune, const eg_text *resolved,
@@ -68,9 +102,14 @@ static eg_status train(const eg_invocation *run, eg_finetune *tune, const eg_tex
     eg_trainer trainer = {0};
     eg_status status = eg_trainer_open(&trainer, &parts, &options, err);
     if (status == EG_OK) {
+        eg_interrupt_working_on((size_t)trainer.state.step + 1);
         status = eg_trainer_run(&trainer, err);
+        eg_interrupt_working_on(0);
     }
     eg_reporter_end(&reporter);
+    if (status == EG_INTERRUPTED && trainer.state.step > 0) {
+        add_resume_command(run->recipe->output.directory, err);
+    }
     eg_trainer_close(&trainer);
     eg_session_free(session);
     if (status == EG_OK) {

@@ -24,13 +24,18 @@ typedef struct output {
     bool stopped; /* by a stop text */
 } output;
 
-static void show(output *out, size_t end)
+/* Text that nobody can read is not worth its time: a failed write ends the work. */
+static eg_status show(output *out, size_t end, eg_error *err)
 {
-    if (out->show && end > out->shown) {
-        fwrite(out->text.bytes + out->shown, 1, end - out->shown, stdout);
-        fflush(stdout);
-        out->shown = end;
+    if (!out->show || end <= out->shown) {
+        return EG_OK;
     }
+    const size_t count = end - out->shown;
+    if (fwrite(out->text.bytes + out->shown, 1, count, stdout) < count || fflush(stdout) != 0) {
+        return eg_fail(err, EG_FAILED, "standard output: %s", strerror(errno));
+    }
+    out->shown = end;
+    return EG_OK;
 }
 
 /* Cut the text at the first stop text it holds. */
@@ -60,8 +65,7 @@ static eg_status take_token(void *user, int32_t id, bool *more, eg_error *err)
     if (out->stopped) {
         return EG_OK;
     }
-    show(out, out->text.length > out->held ? out->text.length - out->held : 0);
-    return EG_OK;
+    return show(out, out->text.length > out->held ? out->text.length - out->held : 0, err);
 }
 
 static eg_status finish_text(output *out, eg_error *err)
@@ -72,8 +76,7 @@ static eg_status finish_text(output *out, eg_error *err)
         EG_TRY(eg_text_stream_end(&out->stream, &text, &length, err));
         EG_TRY(eg_text_add(&out->text, text, length, err));
     }
-    show(out, out->text.length);
-    return EG_OK;
+    return show(out, out->text.length, err);
 }
 
 static eg_status read_prompt(const eg_recipe *recipe, eg_text *prompt, eg_error *err)
@@ -172,7 +175,8 @@ static eg_status run_generator(const eg_invocation *run, const eg_opened *opened
     if (status == EG_OK && !run->flags.json) {
         putchar('\n');
         fflush(stdout);
-        eg_log_write(run->log, EG_NOTE, "%zu tokens, %.1f tokens/s", generation->count,
+        eg_log_write(run->log, EG_NOTE, "%zu token%s, %.1f tokens/s", generation->count,
+                     generation->count == 1 ? "" : "s",
                      seconds > 0 ? (double)generation->count / seconds : 0.0);
     }
     eg_generator_free(generator);

@@ -3,6 +3,8 @@
  * an exit code. Errors go to standard error, each line in the name of the command.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,17 +109,42 @@ static void let_waiting_threads_sleep(char **argv)
     }
 }
 
+/* A standard stream that is closed must stay so: the next file that is opened would take its
+   place, and results and messages would be written into it. */
+static void keep_standard_streams(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        if (fcntl(fd, F_GETFD) < 0 &&
+            open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0) {
+            return;
+        }
+    }
+}
+
+static eg_status finish_output(eg_error *err)
+{
+    const int failed = ferror(stdout);
+    errno = 0;
+    return fflush(stdout) != 0 || failed
+               ? eg_fail(err, EG_FAILED, "standard output: %s",
+                         errno != 0 ? strerror(errno) : "cannot be written")
+               : EG_OK;
+}
+
 int main(int argc, char **argv)
 {
     let_waiting_threads_sleep(argv);
+    keep_standard_streams();
+    /* A reader that goes away is a failed write, not the end of a training run. */
+    signal(SIGPIPE, SIG_IGN);
     eg_error err = {0};
     eg_command_line line;
     eg_status status = eg_command_line_parse(&line, argc, argv, &err);
     if (status == EG_OK) {
         status = run_line(&line, argc, &err);
     }
-    if (fflush(stdout) != 0 && status == EG_OK) {
-        status = eg_fail(&err, EG_FAILED, "standard output: %s", strerror(errno));
+    if (status == EG_OK) {
+        status = finish_output(&err);
     }
     if (status != EG_OK) {
         show_error(line.command, &err);

@@ -297,6 +297,13 @@ void eg_recipe_deinit(eg_recipe *recipe)
     *recipe = (eg_recipe){0};
 }
 
+/* An adapter that is gone on from says these itself, and the recipe may not say them again. */
+static bool is_overruled(const eg_recipe *recipe, const eg_key *key)
+{
+    return recipe->adapter.path != NULL && eg_key_in_section(key, "adapter") &&
+           strcmp(key->name, "adapter.path") != 0;
+}
+
 static eg_status write_section(const eg_recipe *recipe, const char *section, eg_command_bit command,
                                eg_text *text, eg_error *err)
 {
@@ -311,7 +318,8 @@ static eg_status write_section(const eg_recipe *recipe, const char *section, eg_
             begun = true;
         }
         EG_TRY(eg_text_format(text, err, "  %s: ", key->name + strlen(section) + 1));
-        EG_TRY(eg_value_write(key, recipe, text, err));
+        EG_TRY(is_overruled(recipe, key) ? eg_text_add_string(text, "null", err)
+                                         : eg_value_write(key, recipe, text, err));
         EG_TRY(eg_text_add(text, "\n", 1, err));
     }
     return EG_OK;

@@ -4,6 +4,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "recipes/interrupt.h"
+
 /* The width of the terminal behind standard error; 0 where there is none. */
 static size_t terminal_columns(void)
 {
@@ -20,7 +22,7 @@ eg_reporter eg_reporter_new(size_t log_every, bool quiet)
         .log_every = log_every, .columns = quiet ? 0 : terminal_columns(), .quiet = quiet};
 }
 
-void eg_reporter_end(eg_reporter *reporter)
+static void remove_bar(eg_reporter *reporter)
 {
     if (reporter->has_bar) {
         fputs("\r\033[K", stderr);
@@ -31,7 +33,7 @@ void eg_reporter_end(eg_reporter *reporter)
 static void write_log(void *user, eg_log_level level, const char *text)
 {
     eg_reporter *reporter = user;
-    eg_reporter_end(reporter);
+    remove_bar(reporter);
     fprintf(stderr, "%s%s\n", level == EG_WARNING ? "warning: " : "", text);
 }
 
@@ -43,12 +45,21 @@ eg_log eg_reporter_log(eg_reporter *reporter)
 static void write_line(eg_reporter *reporter)
 {
     char text[EG_PROGRESS_LINE];
-    eg_reporter_end(reporter);
+    reporter->waits = false;
+    remove_bar(reporter);
     if (!reporter->has_header) {
         fprintf(stderr, "%s\n", eg_progress_header(text));
         reporter->has_header = true;
     }
     fprintf(stderr, "%s\n", eg_progress_line(&reporter->progress, text));
+}
+
+void eg_reporter_end(eg_reporter *reporter)
+{
+    remove_bar(reporter);
+    if (reporter->waits) {
+        write_line(reporter);
+    }
 }
 
 static void write_bar(eg_reporter *reporter)
@@ -62,11 +73,14 @@ static void write_bar(eg_reporter *reporter)
 void eg_reporter_step(void *user, const eg_step_report *report)
 {
     eg_reporter *reporter = user;
+    eg_interrupt_working_on(report->step < report->steps ? report->step + 1 : 0);
     if (reporter->quiet) {
         return;
     }
     eg_progress_add(&reporter->progress, report);
-    if (eg_progress_due(&reporter->progress, reporter->log_every)) {
+    if (report->evaluates) {
+        reporter->waits = true;
+    } else if (eg_progress_due(&reporter->progress, reporter->log_every)) {
         write_line(reporter);
     }
     if (reporter->columns > 0 && report->step < report->steps) {
@@ -80,8 +94,12 @@ void eg_reporter_evaluation(void *user, const eg_evaluation_report *report)
     if (reporter->quiet) {
         return;
     }
-    eg_progress_evaluated(&reporter->progress, report);
-    eg_reporter_end(reporter);
-    fprintf(stderr, "  validation at step %zu: loss %.4f over %zu tokens%s\n", report->step,
-            report->loss, report->targets, report->is_best ? ", the best so far" : "");
+    if (reporter->waits) {
+        eg_progress_evaluated(&reporter->progress, report);
+        write_line(reporter);
+    }
+    remove_bar(reporter);
+    fprintf(stderr, "  validation at step %zu: loss %.4f over %zu token%s%s\n", report->step,
+            report->loss, report->targets, report->targets == 1 ? "" : "s",
+            report->is_best ? ", the best so far" : "");
 }

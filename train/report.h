@@ -22,6 +22,7 @@ typedef struct eg_step_report {
     double tokens_per_second; /* of this step: its tokens over its time */
     double elapsed;           /* seconds since the run began, without the pauses before resumes */
     size_t peak_memory;       /* of this process, bytes */
+    bool evaluates;           /* an evaluation follows before the next step */
 } eg_step_report;
 
 /* One evaluation on the validation rows. */

@@ -89,12 +89,17 @@ static eg_status report_evaluation(eg_trainer *trainer, eg_evaluation_report *re
     return EG_OK;
 }
 
-/* Evaluate unless this step's evaluation is done: a resume may find it done or not. */
+/* Not where this step's evaluation is done: a resume may find it done or not. */
+bool eg_trainer_evaluates(const eg_trainer *trainer)
+{
+    return trainer->parts.validation != NULL && trainer->state.evaluated != trainer->state.step &&
+           is_due(trainer, trainer->options.evaluate_every);
+}
+
 static eg_status evaluate_if_due(eg_trainer *trainer, eg_error *err)
 {
     eg_trainer_state *state = &trainer->state;
-    if (trainer->parts.validation == NULL || state->evaluated == state->step ||
-        !is_due(trainer, trainer->options.evaluate_every)) {
+    if (!eg_trainer_evaluates(trainer)) {
         return EG_OK;
     }
     eg_evaluation_report report;
@@ -150,8 +155,7 @@ static eg_status interrupt(eg_trainer *trainer, eg_error *err)
     if (trainer->unsaved) {
         EG_TRY(save(trainer, err));
     }
-    return eg_fail(err, EG_INTERRUPTED,
-                   "interrupted after step %" PRIu64 " of %zu; saved in %s: go on with --resume",
+    return eg_fail(err, EG_INTERRUPTED, "interrupted after step %" PRIu64 " of %zu; saved in %s",
                    step, trainer->options.schedule.steps, trainer->run.path);
 }
 

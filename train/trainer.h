@@ -96,7 +96,7 @@ EG_CHECKED eg_status eg_trainer_open(eg_trainer *trainer, const eg_trainer_parts
 void eg_trainer_close(eg_trainer *trainer);
 
 /* Train to the end of the schedule or until patience is out, then write adapter/. Fails with
-   EG_INTERRUPTED when *stop was set: the state is saved, err says how to go on. Fails with
+   EG_INTERRUPTED when *stop was set: the state is saved, err says where. Fails with
    EG_NUMERIC, naming step and rows, when a loss, gradient or parameter is not finite: the last
    checkpoint, best/ and adapter/ are untouched. */
 EG_CHECKED eg_status eg_trainer_run(eg_trainer *trainer, eg_error *err);

@@ -20,6 +20,9 @@ EG_CHECKED eg_status eg_trainer_step(eg_trainer *trainer, eg_error *err);
 /* What a checkpoint of this trainer is about. */
 eg_checkpoint eg_trainer_checkpoint(eg_trainer *trainer);
 
+/* Whether an evaluation is due after the steps taken. */
+bool eg_trainer_evaluates(const eg_trainer *trainer);
+
 /* Add the seconds since the last call to state.elapsed. Returns them. */
 double eg_trainer_count_time(eg_trainer *trainer);
 

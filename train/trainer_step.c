@@ -120,6 +120,7 @@ static eg_status report_step(eg_trainer *trainer, const step_window *window, con
     report->tokens_per_second = seconds > 0 ? (double)window->tokens / seconds : 0;
     report->elapsed = state->elapsed;
     report->peak_memory = eg_usage_peak_memory();
+    report->evaluates = eg_trainer_evaluates(trainer);
     EG_TRY(eg_metrics_step(&trainer->metrics, report, err));
     if (trainer->options.watch.step != NULL) {
         trainer->options.watch.step(trainer->options.watch.user, report);

@@ -106,7 +106,7 @@ START_TEST(b37_interrupted_runs_end_with_the_same_bits)
         for (size_t i = 0; i < 5; i++) {
             process.method = (eg_method)method;
             process.interrupt_at = stops[i];
-            CHECK_FAILS(tiny_process_run(&process, root, &err), EG_INTERRUPTED, "--resume", err);
+            CHECK_FAILS(tiny_process_run(&process, root, &err), EG_INTERRUPTED, "saved in", err);
             tiny_process_init(&process, root, "resumed");
             process.options.mode = EG_RUN_RESUME;
         }
@@ -418,7 +418,7 @@ START_TEST(b41_patience_and_best_survive_a_resume)
     /* Stop between the best evaluation and the end, after one that was not better. */
     patient_process("resumed");
     process.interrupt_at = (size_t)state.best_step + 3;
-    CHECK_FAILS(tiny_process_run(&process, root, &err), EG_INTERRUPTED, "--resume", err);
+    CHECK_FAILS(tiny_process_run(&process, root, &err), EG_INTERRUPTED, "saved in", err);
     patient_process("resumed");
     process.options.mode = EG_RUN_RESUME;
     CHECK_OK(tiny_process_open(&process, root, &err), err);
