@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "data/reader_internal.h"
+#include "model/base/json.h"
 
 /* Where the scan of a JSON text is: enough to see where values end, not to check them. */
 typedef struct scan {
@@ -93,10 +94,9 @@ eg_status eg_row_parse(eg_reader *reader, eg_error *err)
 {
     EG_TRY(check_values(reader, err));
     /* Integers as reals: one too big for 64 bits, in a key nobody reads, is valid JSON. */
-    const size_t flags =
-        JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL;
+    const size_t flags = JSON_ALLOW_NUL | JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL;
     json_error_t problem;
-    reader->value = json_loadb(reader->bytes.bytes, reader->bytes.length, flags, &problem);
+    reader->value = eg_json_read(reader->bytes.bytes, reader->bytes.length, flags, &problem);
     if (reader->value != NULL) {
         return EG_OK;
     }

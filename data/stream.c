@@ -102,6 +102,9 @@ static eg_status check_end(const eg_stream *stream, eg_error *err)
 static eg_status fail_zstd(const eg_stream *stream, size_t code, eg_error *err)
 {
     const char *what = ZSTD_getErrorName(code);
+    if (ZSTD_getErrorCode(code) == ZSTD_error_memory_allocation) {
+        return eg_fail(err, EG_FAILED, "%s: out of memory while decompressing it", stream->path);
+    }
     if (ZSTD_getErrorCode(code) != ZSTD_error_prefix_unknown) {
         return eg_fail(err, EG_INPUT, "%s: broken zstd data behind line %zu of the text: %s",
                        stream->path, stream->line, what);

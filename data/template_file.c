@@ -5,6 +5,7 @@
 #include "data/record_internal.h"
 #include "data/template.h"
 #include "model/base/file.h"
+#include "model/base/json.h"
 #include "model/base/memory.h"
 
 enum { LARGEST = 1 << 20 };
@@ -82,16 +83,13 @@ static eg_status read_values(eg_template *template, json_t *root, const char *pa
 eg_status eg_template_load(eg_template *template, const char *path, eg_error *err)
 {
     eg_text bytes = {0};
-    json_error_t problem;
+    json_t *root = NULL;
     *template = (eg_template){.bos = true, .eos = true};
-    EG_TRY(eg_file_read(&bytes, path, LARGEST, err));
-    json_t *root =
-        json_loadb(eg_text_string(&bytes), bytes.length, JSON_REJECT_DUPLICATES, &problem);
-    eg_status status = EG_OK;
-    if (root == NULL) {
-        status = eg_fail(err, EG_INPUT, "%s:%d:%d: malformed JSON: %s", path, problem.line,
-                         problem.column, problem.text);
-    } else {
+    eg_status status = eg_file_read(&bytes, path, LARGEST, err);
+    if (status == EG_OK) {
+        status = eg_json_parse(&root, eg_text_string(&bytes), bytes.length, path, err);
+    }
+    if (status == EG_OK) {
         status = read_values(template, root, path, err);
     }
     if (status != EG_OK) {
@@ -124,10 +122,10 @@ static json_t *to_json(const eg_template *template)
 eg_status eg_template_save(const eg_template *template, const char *path, eg_error *err)
 {
     json_t *root = to_json(template);
-    char *bytes = root != NULL ? json_dumps(root, JSON_INDENT(2)) : NULL;
+    char *bytes = root != NULL ? eg_json_text(root, JSON_INDENT(2)) : NULL;
     json_decref(root);
     if (bytes == NULL) {
-        return eg_fail(err, EG_FAILED, "%s: the template is not UTF-8, or memory is short", path);
+        return eg_fail(err, EG_FAILED, "%s: out of memory, or the template is not UTF-8", path);
     }
     const eg_status status = eg_file_write(path, bytes, strlen(bytes), err);
     free(bytes);

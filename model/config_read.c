@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "model/base/file.h"
+#include "model/base/json.h"
 #include "model/base/memory.h"
 #include "model/scaling.h"
 
@@ -33,7 +34,7 @@ typedef struct reader {
 /* A value as it stands in the file, cut to the size of `text`, for messages. */
 static const char *show(char *text, size_t size, const json_t *value)
 {
-    char *whole = value != NULL ? json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
+    char *whole = value != NULL ? eg_json_text(value, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
     snprintf(text, size, "%s", value == NULL ? "nothing" : whole != NULL ? whole : "?");
     free(whole);
     return text;
@@ -453,14 +454,9 @@ static eg_status read_root(reader *r, const eg_log *log)
 eg_status eg_config_parse(eg_config *config, const char *text, size_t length, const char *path,
                           const eg_log *log, eg_error *err)
 {
-    json_error_t where;
     reader r = {.path = path, .err = err, .config = config};
     *config = (eg_config){0};
-    r.root = json_loadb(text, length, JSON_REJECT_DUPLICATES, &where);
-    if (r.root == NULL) {
-        return eg_fail(err, EG_INPUT, "%s:%d:%d: not valid JSON: %s", path, where.line,
-                       where.column, where.text);
-    }
+    EG_TRY(eg_json_parse(&r.root, text, length, path, err));
     const eg_status status = read_root(&r, log);
     if (status != EG_OK) {
         eg_config_deinit(config);

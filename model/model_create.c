@@ -66,6 +66,9 @@ static eg_status write_weights(creation *c, const char *path, eg_error *err)
     EG_TRY(eg_alloc(&c->bytes, BLOCK, eg_dtype_size(c->config->dtype), err));
     describe_all(c, count);
     json_t *metadata = json_pack("{s:s}", "format", "pt");
+    if (metadata == NULL) {
+        return eg_fail_memory(err, sizeof(json_t));
+    }
     eg_status status = eg_safetensors_begin(&writer, path, c->specs, count, metadata, err);
     json_decref(metadata);
     EG_TRY(status);

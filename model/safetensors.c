@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "model/base/foreign.h"
+#include "model/base/json.h"
 #include "model/base/memory.h"
 
 /* Limits on a header before the JSON parser sees it: far above any real file, low enough that
@@ -151,9 +152,12 @@ static eg_status parse_header(eg_safetensors *file, size_t length, eg_error *err
     } header = {.bytes = file->mapping.bytes + LENGTH_BYTES};
     EG_TRY(check_census(file->path, header.text, length, err));
     json_error_t where;
-    file->header = json_loadb(header.text, length, JSON_REJECT_DUPLICATES, &where);
+    file->header = eg_json_read(header.text, length, 0, &where);
     if (file->header != NULL) {
         return EG_OK;
+    }
+    if (json_error_code(&where) == json_error_out_of_memory) {
+        return eg_fail_memory(err, length);
     }
     if (json_error_code(&where) == json_error_duplicate_key) {
         return fail_duplicate(file->path, header.text, length, where.position, err);
@@ -433,7 +437,10 @@ static json_t *describe_spec(const eg_tensor_spec *spec, size_t begin, size_t en
 {
     json_t *shape = json_array();
     for (size_t i = 0; i < spec->dims; i++) {
-        json_array_append_new(shape, json_integer((json_int_t)spec->shape[i]));
+        if (json_array_append_new(shape, json_integer((json_int_t)spec->shape[i])) != 0) {
+            json_decref(shape);
+            return NULL;
+        }
     }
     return json_pack("{s:s, s:o, s:[I,I]}", "dtype", eg_dtype_name(spec->dtype), "shape", shape,
                      "data_offsets", (json_int_t)begin, (json_int_t)end);
@@ -463,9 +470,9 @@ static eg_status add_spec(json_t *header, const char *path, const eg_tensor_spec
 static eg_status write_header(eg_safetensors_writer *writer, const json_t *header, eg_error *err)
 {
     static const char spaces[LENGTH_BYTES] = "        ";
-    char *text = json_dumps(header, JSON_COMPACT);
+    char *text = eg_json_text(header, JSON_COMPACT);
     if (text == NULL) {
-        return eg_fail(err, EG_FAILED, "%s: cannot make the header", writer->output.path);
+        return eg_fail(err, EG_FAILED, "%s: out of memory for the header", writer->output.path);
     }
     /* Spaces after the JSON let the data start at a multiple of 8. */
     const size_t length = strlen(text);
@@ -493,8 +500,11 @@ static eg_status make_header(json_t **out, const char *path, const eg_tensor_spe
     json_t *copy = metadata != NULL ? json_deep_copy(metadata) : NULL;
     eg_status status = EG_OK;
     *bytes = 0;
-    if (header == NULL ||
-        (metadata != NULL && json_object_set_new(header, "__metadata__", copy) != 0)) {
+    if (metadata != NULL && json_object_set_new(header, "__metadata__", copy) != 0) {
+        json_decref(header);
+        header = NULL;
+    }
+    if (header == NULL) {
         status = eg_fail(err, EG_FAILED, "%s: out of memory for the header", path);
     }
     for (size_t i = 0; i < count && status == EG_OK; i++) {

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "model/base/json.h"
 #include "model/base/memory.h"
 
 static const char single_name[] = "model.safetensors";
@@ -96,14 +97,13 @@ static eg_status open_shard(opening *o, const char *tensor, const char *name, eg
 static eg_status load_index(opening *o, eg_error *err)
 {
     eg_text text = {0};
-    json_error_t where;
-    EG_TRY(eg_file_read(&text, o->index_path.bytes, LARGEST_INDEX, err));
-    o->index = json_loadb(eg_text_string(&text), text.length, JSON_REJECT_DUPLICATES, &where);
-    eg_text_deinit(&text);
-    if (o->index == NULL) {
-        return eg_fail(err, EG_INPUT, "%s:%d:%d: not valid JSON: %s", o->index_path.bytes,
-                       where.line, where.column, where.text);
+    eg_status status = eg_file_read(&text, o->index_path.bytes, LARGEST_INDEX, err);
+    if (status == EG_OK) {
+        status =
+            eg_json_parse(&o->index, eg_text_string(&text), text.length, o->index_path.bytes, err);
     }
+    eg_text_deinit(&text);
+    EG_TRY(status);
     o->map = json_object_get(o->index, "weight_map");
     if (!json_is_object(o->map) || json_object_size(o->map) == 0) {
         return eg_fail(err, EG_INPUT,
@@ -156,10 +156,11 @@ static eg_status open_any(opening *o, eg_error *err)
 {
     eg_text path = {0};
     EG_TRY(eg_path_join(&o->index_path, o->directory, index_name, err));
-    EG_TRY(eg_path_join(&path, o->directory, single_name, err));
+    const eg_status status = eg_path_join(&path, o->directory, single_name, err);
     /* As transformers does, the single file wins where both are there. */
-    const bool single = eg_path_exists(path.bytes);
+    const bool single = status == EG_OK && eg_path_exists(path.bytes);
     eg_text_deinit(&path);
+    EG_TRY(status);
     if (single) {
         return open_file(o, single_name, err);
     }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "model/base/file.h"
+#include "model/base/json.h"
 #include "model/base/memory.h"
 #include "model/base/text.h"
 #include "peft/kind.h"
@@ -23,7 +24,7 @@ typedef struct reader {
 static eg_status fail_key(const reader *r, const char *key, const json_t *value,
                           const char *expected)
 {
-    char *found = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+    char *found = eg_json_text(value, JSON_COMPACT | JSON_ENCODE_ANY);
     const eg_status status =
         eg_fail(r->err, EG_INPUT, "%s: \"%s\": expected %s, found %.100s", r->path, key, expected,
                 value == NULL   ? "nothing"
@@ -344,17 +345,15 @@ eg_status eg_adapter_config_load(eg_adapter_config *config, const char *path, co
 {
     *config = (eg_adapter_config){.method = EG_LORA, .init = EG_INIT_KAIMING};
     eg_text text = {0};
-    json_error_t where;
     json_t *root = NULL;
     eg_status status = eg_file_read(&text, path, LARGEST_FILE, err);
-    if (status != EG_OK) {
-        goto out;
+    if (status == EG_OK) {
+        status = eg_json_parse(&root, eg_text_string(&text), text.length, path, err);
     }
-    root = json_loadb(eg_text_string(&text), text.length, JSON_REJECT_DUPLICATES, &where);
-    if (!json_is_object(root)) {
-        status = eg_fail(err, EG_INPUT, "%s:%d:%d: %s", path, root == NULL ? where.line : 1,
-                         root == NULL ? where.column : 1,
-                         root == NULL ? where.text : "expected an object");
+    if (status == EG_OK && !json_is_object(root)) {
+        status = eg_fail(err, EG_INPUT, "%s: expected an object", path);
+    }
+    if (status != EG_OK) {
         goto out;
     }
     const reader r = {.config = config, .root = root, .path = path, .err = err};

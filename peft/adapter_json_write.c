@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "model/base/file.h"
+#include "model/base/json.h"
 #include "peft/adapter_json.h"
 
 /* 32 for 32.0: peft's ranks and most alphas are integers. */
@@ -14,6 +15,16 @@ static json_t *number(double value)
     return whole ? json_integer((json_int_t)value) : json_real(value);
 }
 
+/* Append a new value; NULL, with the list released, when memory runs out. Takes NULL, too. */
+static json_t *append(json_t *list, json_t *value)
+{
+    if (json_array_append_new(list, value) != 0) {
+        json_decref(list);
+        return NULL;
+    }
+    return list;
+}
+
 static json_t *target_list(const eg_adapter_config *config)
 {
     if (config->targets_regex) {
@@ -21,7 +32,7 @@ static json_t *target_list(const eg_adapter_config *config)
     }
     json_t *list = json_array();
     for (size_t i = 0; i < config->target_count; i++) {
-        json_array_append_new(list, json_string(config->targets[i]));
+        list = append(list, json_string(config->targets[i]));
     }
     return list;
 }
@@ -30,7 +41,7 @@ static json_t *layer_list(const eg_adapter_config *config)
 {
     json_t *list = config->layer_count > 0 ? json_array() : json_null();
     for (size_t i = 0; i < config->layer_count; i++) {
-        json_array_append_new(list, json_integer((json_int_t)config->layers[i]));
+        list = append(list, json_integer((json_int_t)config->layers[i]));
     }
     return list;
 }
@@ -39,8 +50,11 @@ static json_t *layer_list(const eg_adapter_config *config)
 static json_t *pattern_object(const eg_pattern *patterns, size_t count)
 {
     json_t *object = json_object();
-    for (size_t i = 0; i < count; i++) {
-        json_object_set_new(object, patterns[i].key, number(patterns[i].value));
+    for (size_t i = 0; i < count && object != NULL; i++) {
+        if (json_object_set_new(object, patterns[i].key, number(patterns[i].value)) != 0) {
+            json_decref(object);
+            object = NULL;
+        }
     }
     return object;
 }
@@ -87,10 +101,11 @@ eg_status eg_adapter_config_save(const eg_adapter_config *config, const char *ba
     json_t *root = config_object(config, base_path);
     const size_t flags =
         JSON_INDENT(2) | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(digits_needed(config));
-    char *text = root != NULL ? json_dumps(root, flags) : NULL;
+    char *text = root != NULL ? eg_json_text(root, flags) : NULL;
     json_decref(root);
     if (text == NULL) {
-        return eg_fail(err, EG_FAILED, "%s: cannot be written: a name in it is not UTF-8", path);
+        return eg_fail(err, EG_FAILED,
+                       "%s: cannot be written: out of memory, or a name in it is not UTF-8", path);
     }
     const eg_status status = eg_file_write(path, text, strlen(text), err);
     free(text);

@@ -155,6 +155,18 @@ static void warn_magnitudes(const loader *l)
     }
 }
 
+/* What the values imply. Numbers too large for it are the file's fault. */
+static eg_status derive(loader *l)
+{
+    eg_error found = {0};
+    const eg_status status = eg_adapter_refresh(l->adapter, l->model, &found);
+    if (status == EG_NUMERIC) {
+        return eg_fail(l->err, EG_INPUT, "%s: %s; the adapter is damaged, or its training diverged",
+                       l->file->path, found.text);
+    }
+    return status == EG_OK ? EG_OK : eg_fail(l->err, status, "%s", found.text);
+}
+
 static eg_status load_tensors(loader *l, const char *path, bool train)
 {
     eg_safetensors file = {0};
@@ -171,8 +183,7 @@ static eg_status load_tensors(loader *l, const char *path, bool train)
         status = read_values(l);
     }
     if (status == EG_OK) {
-        status = eg_adapter_refresh(l->adapter, l->model, l->err);
-        status = status == EG_NUMERIC ? EG_INPUT : status;
+        status = derive(l);
     }
     if (status == EG_OK) {
         warn_magnitudes(l);

@@ -52,6 +52,9 @@ static eg_status write_tensors(const named *list, const eg_tensor_spec *specs,
 {
     eg_safetensors_writer writer = {0};
     json_t *metadata = json_pack("{s:s}", "format", "pt");
+    if (metadata == NULL) {
+        return eg_fail_memory(err, sizeof(json_t));
+    }
     eg_status status = eg_safetensors_begin(&writer, path, specs, parameters->count, metadata, err);
     json_decref(metadata);
     for (size_t i = 0; i < parameters->count && status == EG_OK; i++) {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "model/base/file.h"
+#include "model/base/json.h"
 #include "model/base/text.h"
 
 enum { LARGEST_FILE = 1 << 20, FORMAT = 1 };
@@ -14,20 +15,16 @@ static const char *const file_name = "elmgraft.json";
 static eg_status load_object(json_t **out, const char *path, eg_error *err)
 {
     eg_text text = {0};
-    json_error_t where;
     *out = NULL;
     eg_status status = eg_file_read(&text, path, LARGEST_FILE, err);
     if (status == EG_OK) {
-        *out = json_loadb(eg_text_string(&text), text.length, JSON_REJECT_DUPLICATES, &where);
-        if (*out == NULL) {
-            status =
-                eg_fail(err, EG_INPUT, "%s:%d:%d: %s", path, where.line, where.column, where.text);
-        } else if (json_integer_value(json_object_get(*out, "format")) != FORMAT) {
-            status = eg_fail(err, EG_INPUT,
-                             "%s: \"format\": expected %d; the file is of another release of "
-                             "elmgraft, or of something else",
-                             path, FORMAT);
-        }
+        status = eg_json_parse(out, eg_text_string(&text), text.length, path, err);
+    }
+    if (status == EG_OK && json_integer_value(json_object_get(*out, "format")) != FORMAT) {
+        status = eg_fail(err, EG_INPUT,
+                         "%s: \"format\": expected %d; the file is of another release of "
+                         "elmgraft, or of something else",
+                         path, FORMAT);
     }
     eg_text_deinit(&text);
     if (status != EG_OK) {
@@ -76,18 +73,21 @@ out:
     return status;
 }
 
-static void set_fingerprint(json_t *root, const char *key, const char *fingerprint)
+static eg_status set_fingerprint(json_t *root, const char *key, const char *fingerprint,
+                                 eg_error *err)
 {
-    if (fingerprint[0] != '\0') {
-        json_object_set_new(root, key, json_string(fingerprint));
-    } else {
-        json_object_del(root, key);
+    if (fingerprint[0] == '\0') {
+        json_object_del(root, key); /* there or not */
+        return EG_OK;
     }
+    return json_object_set_new(root, key, json_string(fingerprint)) == 0
+               ? EG_OK
+               : eg_fail_memory(err, sizeof(json_t));
 }
 
 static eg_status write_object(const json_t *root, const char *path, eg_error *err)
 {
-    char *text = json_dumps(root, JSON_INDENT(2) | JSON_SORT_KEYS);
+    char *text = eg_json_text(root, JSON_INDENT(2) | JSON_SORT_KEYS);
     if (text == NULL) {
         return eg_fail_memory(err, LARGEST_FILE);
     }
@@ -107,9 +107,17 @@ eg_status eg_base_record_save(const eg_base_record *record, const char *director
         root = json_object();
     }
     if (status == EG_OK) {
-        json_object_set_new(root, "format", json_integer(FORMAT));
-        set_fingerprint(root, "base_fingerprint", record->base_fingerprint);
-        set_fingerprint(root, "merged_adapter", record->merged_adapter);
+        status = json_object_set_new(root, "format", json_integer(FORMAT)) == 0
+                     ? EG_OK
+                     : eg_fail_memory(err, sizeof(json_t));
+    }
+    if (status == EG_OK) {
+        status = set_fingerprint(root, "base_fingerprint", record->base_fingerprint, err);
+    }
+    if (status == EG_OK) {
+        status = set_fingerprint(root, "merged_adapter", record->merged_adapter, err);
+    }
+    if (status == EG_OK) {
         status = write_object(root, eg_text_string(&path), err);
     }
     json_decref(root);

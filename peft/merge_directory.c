@@ -1,8 +1,6 @@
 #define _XOPEN_SOURCE 700 /* realpath */
 #include "peft/merge_directory.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -20,27 +18,12 @@ static bool same_place(const char *a, const char *b)
     return same;
 }
 
-static bool is_dot(const char *name)
+static eg_status note_entry(const char *directory, const char *name, void *user, eg_error *err)
 {
-    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
-}
-
-static eg_status fail_open(const char *path, eg_error *err)
-{
-    return eg_fail(err, EG_FAILED, "%s: cannot open this directory: %s", path, strerror(errno));
-}
-
-static eg_status holds_anything(const char *directory, bool *anything, eg_error *err)
-{
-    DIR *stream = opendir(directory);
-    if (stream == NULL) {
-        return fail_open(directory, err);
-    }
-    *anything = false;
-    for (const struct dirent *entry = readdir(stream); entry != NULL; entry = readdir(stream)) {
-        *anything = *anything || !is_dot(entry->d_name);
-    }
-    closedir(stream);
+    (void)directory;
+    (void)name;
+    (void)err;
+    *(bool *)user = true;
     return EG_OK;
 }
 
@@ -53,9 +36,9 @@ static eg_status check_free(const char *base, const char *directory, bool overwr
         return eg_fail(err, EG_USAGE, "%s: this is the base; write the merged model elsewhere",
                        directory);
     }
-    bool anything = true;
-    if (eg_path_is_directory(directory)) {
-        EG_TRY(holds_anything(directory, &anything, err));
+    bool anything = !eg_path_is_directory(directory);
+    if (!anything) {
+        EG_TRY(eg_directory_visit(directory, note_entry, &anything, err));
     }
     if (!anything) {
         return EG_OK;
@@ -128,14 +111,17 @@ static bool left_out(const char *name)
            strcmp(name, "elmgraft.json") == 0 || strcmp(name, "adapter_config.json") == 0;
 }
 
-static eg_status copy_one(const char *base, const char *directory, const char *name, eg_error *err)
+static eg_status copy_one(const char *base, const char *name, void *directory, eg_error *err)
 {
     eg_text from = {0};
     eg_text to = {0};
     struct stat info;
+    if (left_out(name)) {
+        return EG_OK;
+    }
     eg_status status = eg_path_join(&from, base, name, err);
     if (status == EG_OK) {
-        status = eg_path_join(&to, directory, name, err);
+        status = eg_path_join(&to, *(const char **)directory, name, err);
     }
     if (status == EG_OK && stat(eg_text_string(&from), &info) == 0 && S_ISREG(info.st_mode)) {
         status = eg_file_copy(eg_text_string(&from), eg_text_string(&to), err);
@@ -147,17 +133,5 @@ static eg_status copy_one(const char *base, const char *directory, const char *n
 
 eg_status eg_merge_copy_files(const char *base, const char *directory, eg_error *err)
 {
-    DIR *stream = opendir(base);
-    if (stream == NULL) {
-        return fail_open(base, err);
-    }
-    eg_status status = EG_OK;
-    for (const struct dirent *entry = readdir(stream); entry != NULL && status == EG_OK;
-         entry = readdir(stream)) {
-        if (!left_out(entry->d_name)) {
-            status = copy_one(base, directory, entry->d_name, err);
-        }
-    }
-    closedir(stream);
-    return status;
+    return eg_directory_visit(base, copy_one, &directory, err);
 }

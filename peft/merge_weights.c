@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "model/base/file.h"
+#include "model/base/json.h"
 #include "model/base/memory.h"
 
 static const char *const head_name = "lm_head.weight";
@@ -116,7 +117,9 @@ static eg_status begin_shard(const eg_merge_run *run, const shard *s, const char
         memcpy(specs[i].shape, tensor->shape, sizeof specs[i].shape);
     }
     json_t *metadata = json_pack("{s:s, s:s}", "format", "pt", "elmgraft_merged", run->mark);
-    const eg_status status = eg_safetensors_begin(writer, path, specs, s->count, metadata, err);
+    const eg_status status =
+        metadata != NULL ? eg_safetensors_begin(writer, path, specs, s->count, metadata, err)
+                         : eg_fail_memory(err, sizeof(json_t));
     json_decref(metadata);
     eg_free(specs);
     return status;
@@ -142,12 +145,15 @@ static eg_status write_shard(const eg_merge_run *run, const shard *s, eg_error *
     return status;
 }
 
-static void index_shard(const shard *s, json_t *map, size_t *total)
+static eg_status index_shard(const shard *s, json_t *map, size_t *total, eg_error *err)
 {
     for (size_t i = 0; i < s->count; i++) {
-        json_object_set_new(map, s->entries[i].name, json_string(s->file_name));
+        if (json_object_set_new(map, s->entries[i].name, json_string(s->file_name)) != 0) {
+            return eg_fail_memory(err, sizeof(json_t));
+        }
         *total += s->entries[i].tensor->count * eg_dtype_size(s->entries[i].dtype);
     }
+    return EG_OK;
 }
 
 static eg_status write_index(const eg_merge_run *run, json_t *map, size_t total, eg_error *err)
@@ -155,7 +161,7 @@ static eg_status write_index(const eg_merge_run *run, json_t *map, size_t total,
     eg_text path = {0};
     json_t *index =
         json_pack("{s:{s:I}, s:O}", "metadata", "total_size", (json_int_t)total, "weight_map", map);
-    char *text = index != NULL ? json_dumps(index, JSON_INDENT(2) | JSON_SORT_KEYS) : NULL;
+    char *text = index != NULL ? eg_json_text(index, JSON_INDENT(2) | JSON_SORT_KEYS) : NULL;
     json_decref(index);
     eg_status status =
         text != NULL ? eg_path_join(&path, run->directory, "model.safetensors.index.json", err)
@@ -179,7 +185,9 @@ eg_status eg_merge_write_weights(const eg_merge_run *run, eg_error *err)
         if (status == EG_OK) {
             status = write_shard(run, &s, err);
         }
-        index_shard(&s, map, &total);
+        if (status == EG_OK) {
+            status = index_shard(&s, map, &total, err);
+        }
         eg_free(s.entries);
     }
     const bool sharded = run->model->file_count > 1 ||

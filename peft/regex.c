@@ -18,6 +18,9 @@ enum {
 static eg_status fail_pattern(eg_error *err, const char *pattern, int code, size_t at)
 {
     char reason[160] = "";
+    if (code == PCRE2_ERROR_HEAP_FAILED) {
+        return eg_fail_memory(err, strlen(pattern));
+    }
     pcre2_get_error_message(code, (PCRE2_UCHAR *)reason, sizeof reason);
     return eg_fail(err, EG_USAGE, "\"%.200s\": not a regular expression: %s at character %zu",
                    pattern, reason, at);
@@ -71,6 +74,9 @@ eg_status eg_regex_match(const eg_regex *regex, const char *name, bool *matched,
     *matched = found >= 0;
     if (found >= 0 || found == PCRE2_ERROR_NOMATCH) {
         return EG_OK;
+    }
+    if (found == PCRE2_ERROR_NOMEMORY) {
+        return eg_fail_memory(err, strlen(name));
     }
     char reason[160] = "";
     pcre2_get_error_message(found, (PCRE2_UCHAR *)reason, sizeof reason);

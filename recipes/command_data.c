@@ -3,6 +3,7 @@
 
 #include "data/examine.h"
 #include "model/base/file.h"
+#include "model/base/json.h"
 #include "model/base/memory.h"
 #include "model/config.h"
 #include "recipes/command.h"
@@ -87,10 +88,9 @@ static eg_status show_json(const eg_examination *found, const eg_tokenizer *toke
                            eg_error *err)
 {
     json_t *root = eg_examination_json(found, tokenizer);
-    const int failed = root == NULL || json_dumpf(root, stdout, JSON_INDENT(2)) != 0;
+    const eg_status status = eg_json_write(stdout, root, JSON_INDENT(2), "standard output", err);
     json_decref(root);
-    putchar('\n');
-    return failed ? eg_fail(err, EG_FAILED, "the result cannot be written as JSON") : EG_OK;
+    return status;
 }
 
 static eg_status show_text(const eg_examination *found, const eg_tokenizer *tokenizer,

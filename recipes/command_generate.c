@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "data/encode.h"
+#include "model/base/json.h"
 #include "model/base/usage.h"
 #include "model/generate.h"
 #include "model/text_stream.h"
@@ -137,9 +138,9 @@ static eg_status write_json(const output *out, const eg_text *prompt,
                                prompt->length, "text", eg_text_string(&out->text), out->text.length,
                                "prompt_tokens", (json_int_t)prompt_tokens, "tokens",
                                (json_int_t)generation->count, "end", ends[generation->end]);
-    const int failed = result == NULL || json_dumpf(result, stdout, JSON_INDENT(2)) != 0;
+    const eg_status status = eg_json_write(stdout, result, JSON_INDENT(2), "standard output", err);
     json_decref(result);
-    return failed ? eg_fail(err, EG_FAILED, "the result cannot be written as JSON") : EG_OK;
+    return status;
 }
 
 static size_t longest_stop(const eg_strings *stop)
@@ -201,7 +202,6 @@ static eg_status generate(const eg_invocation *run, eg_opened *opened, const eg_
     }
     if (status == EG_OK && run->flags.json) {
         status = write_json(&out, prompt, &generation, encoding.count, err);
-        putchar('\n');
     }
     eg_generation_deinit(&generation);
     eg_text_stream_deinit(&out.stream);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "model/base/file.h"
+#include "model/base/json.h"
 #include "model/base/memory.h"
 #include "peft/merge.h"
 #include "recipes/command.h"
@@ -102,10 +103,9 @@ static eg_status show_json(const eg_merge_report *report, const eg_merge_proof *
                   (int)report->untied, "proof", "tokens", (json_int_t)proof->tokens,
                   "logit_difference", proof->difference, "largest_logit", proof->largest,
                   "choices_differ", (json_int_t)proof->choices_differ);
-    const int failed = result == NULL || json_dumpf(result, stdout, JSON_INDENT(2)) != 0;
+    const eg_status status = eg_json_write(stdout, result, JSON_INDENT(2), "standard output", err);
     json_decref(result);
-    putchar('\n');
-    return failed ? eg_fail(err, EG_FAILED, "the result cannot be written as JSON") : EG_OK;
+    return status;
 }
 
 static eg_status prove(const eg_invocation *run, const eg_opened *opened, eg_merge_proof *proof,

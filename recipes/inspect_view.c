@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "model/base/json.h"
 #include "model/base/memory.h"
 #include "recipes/progress.h"
 
@@ -159,10 +160,8 @@ eg_status eg_view_show(const eg_view *view, bool as_json, eg_error *err)
         show_tensors(view);
         return EG_OK;
     }
-    if (json_object_set(view->facts, "tensors", view->tensors) != 0 ||
-        json_dumpf(view->facts, stdout, JSON_INDENT(2)) != 0) {
-        return eg_fail(err, EG_FAILED, "the result cannot be written as JSON");
+    if (json_object_set(view->facts, "tensors", view->tensors) != 0) {
+        return eg_fail_memory(err, sizeof(json_t));
     }
-    putchar('\n');
-    return EG_OK;
+    return eg_json_write(stdout, view->facts, JSON_INDENT(2), "standard output", err);
 }

@@ -1,7 +1,6 @@
 #define _GNU_SOURCE
 #include "train/checkpoint.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -231,25 +230,22 @@ static int by_step(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+static eg_status note_step(const char *run, const char *name, void *user, eg_error *err)
+{
+    (void)run;
+    step_list *list = user;
+    const uint64_t step = step_of(name);
+    if (step == 0) {
+        return EG_OK;
+    }
+    EG_TRY(eg_grow(&list->steps, &list->capacity, list->count + 1, sizeof *list->steps, err));
+    list->steps[list->count++] = step;
+    return EG_OK;
+}
+
 static eg_status list_steps(step_list *list, const char *run, eg_error *err)
 {
-    DIR *listing = opendir(run);
-    if (listing == NULL) {
-        return eg_fail(err, EG_FAILED, "%s: cannot list: %s", run, strerror(errno));
-    }
-    eg_status status = EG_OK;
-    const struct dirent *entry;
-    while (status == EG_OK && (entry = readdir(listing)) != NULL) {
-        const uint64_t step = step_of(entry->d_name);
-        if (step == 0) {
-            continue;
-        }
-        status = eg_grow(&list->steps, &list->capacity, list->count + 1, sizeof *list->steps, err);
-        if (status == EG_OK) {
-            list->steps[list->count++] = step;
-        }
-    }
-    closedir(listing);
+    const eg_status status = eg_directory_visit(run, note_step, list, err);
     if (list->count > 1) {
         qsort(list->steps, list->count, sizeof *list->steps, by_step);
     }

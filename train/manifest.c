@@ -1,8 +1,6 @@
 #define _GNU_SOURCE
 #include "train/manifest.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -47,13 +45,13 @@ static eg_status measure_file(file_facts *facts, const char *path, eg_error *err
     return EG_OK;
 }
 
-static eg_status add_file(json_t *manifest, const char *directory, const char *name, eg_error *err)
+static eg_status add_file(const char *directory, const char *name, void *manifest, eg_error *err)
 {
     eg_text path = {0};
     file_facts found = {0};
     eg_status status = eg_path_join(&path, directory, name, err);
     if (status == EG_OK && eg_path_is_directory(path.bytes)) {
-        eg_text_deinit(&path); /* "." and ".." */
+        eg_text_deinit(&path);
         return EG_OK;
     }
     if (status == EG_OK) {
@@ -72,17 +70,9 @@ static eg_status add_file(json_t *manifest, const char *directory, const char *n
 
 eg_status eg_manifest_make(json_t **out, const char *directory, eg_error *err)
 {
-    DIR *listing = opendir(directory);
-    if (listing == NULL) {
-        return eg_fail(err, EG_FAILED, "%s: cannot list: %s", directory, strerror(errno));
-    }
     json_t *manifest = json_object();
-    eg_status status = manifest != NULL ? EG_OK : eg_fail_memory(err, sizeof(json_t));
-    const struct dirent *file;
-    while (status == EG_OK && (file = readdir(listing)) != NULL) {
-        status = add_file(manifest, directory, file->d_name, err);
-    }
-    closedir(listing);
+    eg_status status = manifest != NULL ? eg_directory_visit(directory, add_file, manifest, err)
+                                        : eg_fail_memory(err, sizeof(json_t));
     if (status != EG_OK) {
         json_decref(manifest);
         return status;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "model/base/file.h"
+#include "model/base/json.h"
 #include "model/base/memory.h"
 #include "model/base/text.h"
 
@@ -24,19 +25,24 @@ typedef struct line_cut {
     size_t last_evaluation;
 } line_cut;
 
-/* Whether the line is one of ours; *keep says whether it lies before the cut. */
-static bool judge_line(const char *line, size_t length, const line_cut *cut, bool *keep)
+/* *ours: the line is one of ours; *keep: it lies before the cut. */
+static eg_status judge_line(const char *line, size_t length, const line_cut *cut, bool *ours,
+                            bool *keep, eg_error *err)
 {
-    json_t *object = json_loadb(line, length, 0, NULL);
+    json_error_t where;
+    json_t *object = eg_json_read(line, length, 0, &where);
+    if (object == NULL && json_error_code(&where) == json_error_out_of_memory) {
+        return eg_fail_memory(err, length);
+    }
     const char *kind = json_string_value(json_object_get(object, "kind"));
     const json_int_t step = json_integer_value(json_object_get(object, "step"));
     const bool is_step = kind != NULL && strcmp(kind, "step") == 0;
     const bool is_evaluation = kind != NULL && strcmp(kind, "evaluation") == 0;
-    const bool ours =
+    *ours =
         (is_step || is_evaluation) && step >= 0 && json_is_integer(json_object_get(object, "step"));
-    *keep = ours && (size_t)step <= (is_step ? cut->last_step : cut->last_evaluation);
+    *keep = *ours && (size_t)step <= (is_step ? cut->last_step : cut->last_evaluation);
     json_decref(object);
-    return ours;
+    return EG_OK;
 }
 
 /* Add to `kept` the lines of an existing file that stay. */
@@ -50,9 +56,11 @@ static eg_status keep_lines(eg_text *kept, const eg_mapping *file, const char *p
         if (newline == NULL) {
             return EG_OK; /* torn by a crash */
         }
+        bool ours = false;
         bool keep = false;
         const size_t length = (size_t)(newline - at);
-        if (!judge_line(at, length, cut, &keep) && newline + 1 < end) {
+        EG_TRY(judge_line(at, length, cut, &ours, &keep, err));
+        if (!ours && newline + 1 < end) {
             return eg_fail(err, EG_INPUT,
                            "%s:%zu: expected an object with \"kind\" and \"step\", found another "
                            "line; move the file away to go on without it",
@@ -126,9 +134,9 @@ static eg_status write_line(eg_metrics *metrics, json_t *object, eg_error *err)
     if (object == NULL) {
         return eg_fail_memory(err, sizeof(json_t));
     }
-    eg_status status = EG_OK;
-    if (json_dumpf(object, metrics->stream, JSON_REAL_PRECISION(DIGITS)) != 0 ||
-        fputc('\n', metrics->stream) == EOF || fflush(metrics->stream) != 0) {
+    eg_status status =
+        eg_json_write(metrics->stream, object, JSON_REAL_PRECISION(DIGITS), metrics->path, err);
+    if (status == EG_OK && fflush(metrics->stream) != 0) {
         status = fail_write(metrics, err);
     }
     json_decref(object);

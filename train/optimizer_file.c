@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #include "model/base/memory.h"
 #include "model/safetensors.h"
@@ -186,6 +187,9 @@ static eg_status decompress(eg_mapping *out, const eg_mapping *from, size_t limi
     const size_t got = ZSTD_decompress(memory, (size_t)size, from->bytes, from->size);
     if (ZSTD_isError(got) || got != size) {
         eg_file_unmap(out);
+        if (ZSTD_getErrorCode(got) == ZSTD_error_memory_allocation) {
+            return eg_fail(err, EG_FAILED, "%s: out of memory while decompressing it", path);
+        }
         return eg_fail(err, EG_INPUT, "%s: cannot decompress: %s", path,
                        ZSTD_isError(got) ? ZSTD_getErrorName(got) : "too short");
     }

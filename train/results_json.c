@@ -1,3 +1,4 @@
+#include "model/base/json.h"
 #include "train/results.h"
 
 #include <jansson.h>
@@ -97,7 +98,7 @@ static json_t *results_json(building *b, const eg_results *results)
 static eg_status add_json(eg_text *text, json_t *value, const building *b, size_t flags,
                           eg_error *err)
 {
-    char *dump = b->ok ? json_dumps(value, flags) : NULL;
+    char *dump = b->ok ? eg_json_text(value, flags) : NULL;
     eg_status status = EG_OK;
     if (dump == NULL) {
         status = eg_fail(err, EG_FAILED,

@@ -1,7 +1,6 @@
 #define _GNU_SOURCE
 #include "train/run_directory.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
@@ -36,33 +35,11 @@ static bool is_own(const char *name)
     return false;
 }
 
-/* Something to do with one entry of the directory. */
-typedef eg_status visit_entry(const char *directory, const char *name, void *user, eg_error *err);
-
-static eg_status visit(const char *directory, visit_entry *function, void *user, eg_error *err)
-{
-    DIR *listing = opendir(directory);
-    if (listing == NULL) {
-        return fail_errno(err, directory, "list");
-    }
-    eg_status status = EG_OK;
-    const struct dirent *entry;
-    while (status == EG_OK && (entry = readdir(listing)) != NULL) {
-        const char *name = entry->d_name;
-        if (strcmp(name, ".") != 0 && strcmp(name, "..") != 0 && strcmp(name, lock_name) != 0) {
-            status = function(directory, name, user, err);
-        }
-    }
-    closedir(listing);
-    return status;
-}
-
 static eg_status note_entry(const char *directory, const char *name, void *user, eg_error *err)
 {
     (void)directory;
-    (void)name;
     (void)err;
-    *(bool *)user = true;
+    *(bool *)user = *(bool *)user || strcmp(name, lock_name) != 0;
     return EG_OK;
 }
 
@@ -151,7 +128,7 @@ static eg_status check_mode(const eg_run_directory *run, eg_run_mode mode, eg_er
 {
     bool used = false;
     eg_text recipe = {0};
-    EG_TRY(visit(run->path, note_entry, &used, err));
+    EG_TRY(eg_directory_visit(run->path, note_entry, &used, err));
     if (mode == EG_RUN_NEW && used) {
         return eg_fail(err, EG_USAGE,
                        "%s: expected an empty output directory, found files in it; go on with "
@@ -159,15 +136,17 @@ static eg_status check_mode(const eg_run_directory *run, eg_run_mode mode, eg_er
                        run->path);
     }
     if (mode == EG_RUN_RESUME) {
-        EG_TRY(eg_path_join(&recipe, run->path, "recipe.yaml", err));
-        const bool begun = eg_path_exists(recipe.bytes);
+        const eg_status status = eg_path_join(&recipe, run->path, "recipe.yaml", err);
+        const bool begun = status == EG_OK && eg_path_exists(recipe.bytes);
         eg_text_deinit(&recipe);
+        EG_TRY(status);
         return begun
                    ? EG_OK
                    : eg_fail(err, EG_USAGE,
                              "%s: expected a run to resume, found no recipe.yaml in it", run->path);
     }
-    return mode == EG_RUN_OVERWRITE ? visit(run->path, remove_entry, NULL, err) : EG_OK;
+    return mode == EG_RUN_OVERWRITE ? eg_directory_visit(run->path, remove_entry, NULL, err)
+                                    : EG_OK;
 }
 
 eg_status eg_run_directory_open(eg_run_directory *run, const char *path, eg_run_mode mode,
@@ -189,7 +168,7 @@ eg_status eg_run_directory_open(eg_run_directory *run, const char *path, eg_run_
         status = check_mode(run, mode, err);
     }
     if (status == EG_OK) {
-        status = visit(path, tidy_entry, NULL, err);
+        status = eg_directory_visit(path, tidy_entry, NULL, err);
     }
     if (status != EG_OK) {
         eg_run_directory_close(run);

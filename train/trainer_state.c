@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "model/base/file.h"
+#include "model/base/json.h"
 #include "model/base/text.h"
 #include "train/manifest.h"
 
@@ -68,7 +69,7 @@ static json_t *field_value(const state_field *field, const eg_trainer_state *sta
 /* The hash of the object as this library writes it, so that a change of any value shows. */
 static eg_status hash_object(const json_t *root, char hash[EG_HASH_TEXT], eg_error *err)
 {
-    char *text = json_dumps(root, JSON_COMPACT | JSON_SORT_KEYS);
+    char *text = eg_json_text(root, JSON_COMPACT | JSON_SORT_KEYS);
     if (text == NULL) {
         return eg_fail_memory(err, LARGEST_FILE);
     }
@@ -99,7 +100,7 @@ static eg_status write_root(json_t *root, const char *path, eg_error *err)
     if (json_object_set_new(root, "hash", json_string(hash)) != 0) {
         return eg_fail_memory(err, LARGEST_FILE);
     }
-    char *text = json_dumps(root, JSON_INDENT(2));
+    char *text = eg_json_text(root, JSON_INDENT(2));
     if (text == NULL) {
         return eg_fail_memory(err, LARGEST_FILE);
     }
@@ -211,14 +212,9 @@ static eg_status check_root(json_t *root, const char *path, eg_error *err)
 static eg_status parse_root(json_t **out, const char *path, eg_error *err)
 {
     eg_text text = {0};
-    json_error_t where;
     eg_status status = eg_file_read(&text, path, LARGEST_FILE, err);
     if (status == EG_OK) {
-        *out = json_loadb(eg_text_string(&text), text.length, JSON_REJECT_DUPLICATES, &where);
-        if (*out == NULL) {
-            status = eg_fail(err, EG_INPUT, "%s:%d:%d: not JSON: %s", path, where.line,
-                             where.column, where.text);
-        }
+        status = eg_json_parse(out, eg_text_string(&text), text.length, path, err);
     }
     eg_text_deinit(&text);
     return status;

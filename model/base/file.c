@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "model/base/file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -73,8 +74,11 @@ eg_status eg_file_read(eg_text *text, const char *path, size_t limit, eg_error *
     }
     if (status == EG_OK) {
         status = read_all(descriptor, text->bytes, size, path, err);
-        text->length = status == EG_OK ? size : 0;
-        text->bytes[text->length] = '\0';
+        text->length = size;
+        text->bytes[size] = '\0';
+    }
+    if (status != EG_OK) {
+        eg_text_deinit(text);
     }
     close(descriptor);
     return status;
@@ -165,7 +169,8 @@ eg_status eg_output_open(eg_output *output, const char *path, eg_error *err)
     }
     output->temporary = name.bytes;
     if (status == EG_OK) {
-        output->stream = fopen(output->temporary, "wbe");
+        unlink(output->temporary); /* of a crash; nor is a link followed that stands there */
+        output->stream = fopen(output->temporary, "wbxe");
         if (output->stream == NULL) {
             status = fail_errno(err, EG_FAILED, output->temporary, "create");
         }
@@ -296,6 +301,28 @@ eg_status eg_directory_remove(const char *path, eg_error *err)
     return EG_OK;
 }
 
+eg_status eg_directory_visit(const char *directory, eg_visit *visit, void *user, eg_error *err)
+{
+    DIR *listing = opendir(directory);
+    if (listing == NULL) {
+        return fail_errno(err, EG_FAILED, directory, "list");
+    }
+    eg_status status = EG_OK;
+    const struct dirent *entry = NULL;
+    do {
+        errno = 0; /* readdir says no more about its end */
+        entry = readdir(listing);
+        if (entry == NULL && errno != 0) {
+            status = fail_errno(err, EG_FAILED, directory, "list");
+        } else if (entry != NULL && strcmp(entry->d_name, ".") != 0 &&
+                   strcmp(entry->d_name, "..") != 0) {
+            status = visit(directory, entry->d_name, user, err);
+        }
+    } while (entry != NULL && status == EG_OK);
+    closedir(listing);
+    return status;
+}
+
 eg_status eg_directory_publish(const char *from, const char *to, eg_error *err)
 {
     const int descriptor = open(from, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -317,9 +344,15 @@ eg_status eg_path_join(eg_text *text, const char *directory, const char *name, e
 {
     eg_text_clear(text);
     const size_t length = strlen(directory);
-    EG_TRY(eg_text_add(text, directory, length, err));
-    if (length > 0 && directory[length - 1] != '/') {
-        EG_TRY(eg_text_add(text, "/", 1, err));
+    eg_status status = eg_text_add(text, directory, length, err);
+    if (status == EG_OK && length > 0 && directory[length - 1] != '/') {
+        status = eg_text_add(text, "/", 1, err);
     }
-    return eg_text_add_string(text, name, err);
+    if (status == EG_OK) {
+        status = eg_text_add_string(text, name, err);
+    }
+    if (status != EG_OK) {
+        eg_text_deinit(text);
+    }
+    return status;
 }

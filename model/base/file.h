@@ -12,7 +12,8 @@
 #include "model/base/error.h"
 #include "model/base/text.h"
 
-/* Read a whole file of at most `limit` bytes into text (replacing what it holds). */
+/* Read a whole file of at most `limit` bytes into text (replacing what it holds; on failure it is
+   released). */
 EG_CHECKED eg_status eg_file_read(eg_text *text, const char *path, size_t limit, eg_error *err);
 
 /* Open a regular file to be read through *stream, which the caller closes with fclose. Anything
@@ -60,11 +61,17 @@ EG_CHECKED eg_status eg_directory_make(const char *path, eg_error *err);
    A missing one is fine. */
 EG_CHECKED eg_status eg_directory_remove(const char *path, eg_error *err);
 
+/* Call `visit` for every entry of a directory but "." and "..", in no order; stop at its first
+   failure. A directory that cannot be read to its end is a failure, too. */
+typedef eg_status eg_visit(const char *directory, const char *name, void *user, eg_error *err);
+EG_CHECKED eg_status eg_directory_visit(const char *directory, eg_visit *visit, void *user,
+                                        eg_error *err);
+
 /* Rename a finished directory (whose files are flushed) to its final name and flush both it
    and its parent. */
 EG_CHECKED eg_status eg_directory_publish(const char *from, const char *to, eg_error *err);
 
-/* directory + "/" + name into text (replacing what it holds). */
+/* directory + "/" + name into text (replacing what it holds; on failure it is released). */
 EG_CHECKED eg_status eg_path_join(eg_text *text, const char *directory, const char *name,
                                   eg_error *err);
 

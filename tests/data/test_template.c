@@ -217,7 +217,7 @@ START_TEST(bad_template_files_are_refused)
     static const struct {
         const char *bytes, *message;
     } files[] = {
-        {"{", "malformed JSON"},
+        {"{", "not valid JSON"},
         {"[]", "expected an object, found an array"},
         {"{\"prompt\":1}", "\"prompt\": expected a string"},
         {"{\"bos\":1}", "\"bos\": expected true or false"},

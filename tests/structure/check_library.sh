@@ -1,6 +1,9 @@
 #!/bin/sh
 # What the compiled library may not do: keep mutable globals, print, exit or abort.
-# Reads symbols, so that no macro hides a call.
+# Reads symbols, so that no macro hides a call. The globals that are allowed are those that a
+# callback without a user pointer has to reach:
+#
+#     json.c      state     jansson's allocation hooks (model/base/json.h)
 #
 #     check_library.sh LIBRARY.a
 set -eu
@@ -13,12 +16,14 @@ trap 'rm -f "$report"' EXIT
 
 # System V form: name|value|class|type|size|line|section, after a "Symbols from ...[file.o]:".
 nm -f sysv "$library" | awk -F '|' '
+BEGIN { allowed["json.c.o state"] = 1 }
 /^Symbols from / { gsub(/.*\[|\]:.*/, ""); object = $0; next }
 NF >= 7 {
     gsub(/ /, "", $1); gsub(/ /, "", $4); gsub(/[ \t]/, "", $7)
     seen++
     if ($7 ~ /^(\.data|\.bss|\.tdata|\.tbss|\*COM\*)/ && $7 !~ /^\.data\.rel\.ro/ &&
-        $4 ~ /OBJECT|TLS/ && $1 ~ /^[A-Za-z_0-9]+(\.[0-9]+)?$/) # others are the compiler'"'"'s
+        !((object " " $1) in allowed) && $4 ~ /OBJECT|TLS/ &&
+        $1 ~ /^[A-Za-z_0-9]+(\.[0-9]+)?$/) # others are the compiler'"'"'s
         print object " mutable global " $1 " in " $7
     if ($7 == "*UND*" &&
         $1 ~ /^(__)?(printf|vprintf|puts|putchar|perror|stdout|stderr|exit|_exit|abort|quick_exit)(_chk)?$/)
