@@ -402,11 +402,19 @@ static bool listed(const char *key, const char *const *keys, size_t count)
     return false;
 }
 
+/* transformers' own name for a shared head, which save_pretrained and our merge write too. */
+static bool says_again(const reader *r, const char *key, const json_t *value)
+{
+    const json_t *shared = json_object_get(r->root, "share_input_output_layers");
+    return strcmp(key, "tie_word_embeddings") == 0 && json_is_boolean(value) &&
+           json_is_true(value) == json_is_true(shared);
+}
+
 static eg_status check_key(const reader *r, const char *key, const json_t *value, const eg_log *log)
 {
     const size_t used = sizeof used_keys / sizeof used_keys[0];
     const size_t harmless = sizeof harmless_keys / sizeof harmless_keys[0];
-    if (listed(key, used_keys, used)) {
+    if (listed(key, used_keys, used) || says_again(r, key, value)) {
         return EG_OK;
     }
     if (listed(key, harmless_keys, harmless) || json_is_null(value)) {

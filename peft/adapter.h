@@ -100,9 +100,14 @@ void eg_adapter_fingerprint(const eg_adapter *adapter, char out[EG_FINGERPRINT])
 /* Load and save peft's directory form: adapter_config.json and adapter_model.safetensors,
    and beside them elmgraft.json with the base's fingerprint. Loading is strict: a missing,
    extra or misshapen tensor and a setting that changes the arithmetic are EG_INPUT errors;
-   another base is one too, unless the directory has no fingerprint (a note). */
+   another base is one too, unless the directory has no fingerprint (a note), or the base is a
+   merged model and that is allowed (a warning). `how` holds eg_adapter_use bits. */
+typedef enum eg_adapter_use {
+    EG_ADAPTER_TRAIN = 1,       /* with gradients */
+    EG_ADAPTER_MERGED_BASE = 2, /* another base will do where an adapter is merged into it */
+} eg_adapter_use;
 EG_CHECKED eg_status eg_adapter_load(eg_adapter *adapter, const char *directory,
-                                     const eg_model *model, bool train, const eg_log *log,
+                                     const eg_model *model, unsigned how, const eg_log *log,
                                      eg_error *err);
 EG_CHECKED eg_status eg_adapter_save(const eg_adapter *adapter, const eg_model *model,
                                      const char *directory, eg_error *err);

@@ -1,6 +1,8 @@
 #include "peft/adapter_json.h"
 
+#include <float.h>
 #include <jansson.h>
+#include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,8 +47,9 @@ static eg_status read_rank(const reader *r, const char *key, const json_t *value
 
 static eg_status read_alpha(const reader *r, const char *key, const json_t *value)
 {
-    if (!json_is_number(value) || !(json_number_value(value) > 0)) {
-        return fail_key(r, key, value, "a number above 0");
+    if (!json_is_number(value) || !(json_number_value(value) > 0) ||
+        json_number_value(value) > (double)FLT_MAX) {
+        return fail_key(r, key, value, "a number above 0, within float32");
     }
     r->config->alpha = json_number_value(value);
     return EG_OK;
@@ -110,6 +113,16 @@ static eg_status read_type(const reader *r, const char *key, const json_t *value
         return EG_OK;
     }
     return fail_key(r, key, value, "\"LORA\" (plain, rsLoRA or DoRA)");
+}
+
+/* The other tasks of peft put a head of their own on the model. */
+static eg_status read_task(const reader *r, const char *key, const json_t *value)
+{
+    const char *task = json_string_value(value);
+    if (value == NULL || json_is_null(value) || (task != NULL && strcmp(task, "CAUSAL_LM") == 0)) {
+        return EG_OK;
+    }
+    return fail_key(r, key, value, "\"CAUSAL_LM\" or null");
 }
 
 static eg_status read_base(const reader *r, const char *key, const json_t *value)
@@ -205,8 +218,8 @@ static eg_status read_pattern(const reader *r, const char *key, const json_t *va
     EG_TRY(eg_alloc(patterns, json_object_size(value), sizeof **patterns, r->err));
     json_object_foreach((json_t *)(uintptr_t)value, name, number)
     {
-        if (!json_is_number(number)) {
-            return fail_key(r, key, number, "numbers");
+        if (!json_is_number(number) || fabs(json_number_value(number)) > (double)FLT_MAX) {
+            return fail_key(r, key, number, "numbers, within float32");
         }
         (*patterns)[*count].value = json_number_value(number);
         EG_TRY(eg_copy_string(&(*patterns)[*count].key, name, r->err));
@@ -231,6 +244,7 @@ static const struct {
     eg_status (*read)(const reader *r, const char *key, const json_t *value);
 } followed[] = {
     {"peft_type", read_type},
+    {"task_type", read_task},
     {"r", read_rank},
     {"lora_alpha", read_alpha},
     {"lora_dropout", read_dropout},
@@ -247,9 +261,8 @@ static const struct {
 
 /* Keys whose value cannot change what a trained adapter computes. */
 static const char *const indifferent[] = {
-    "auto_mapping", "corda_config",   "eva_config",   "inference_mode",
-    "loftq_config", "megatron_core",  "peft_version", "qalora_group_size",
-    "revision",     "runtime_config", "task_type",
+    "auto_mapping",  "corda_config", "eva_config",        "inference_mode", "loftq_config",
+    "megatron_core", "peft_version", "qalora_group_size", "revision",       "runtime_config",
 };
 
 /* Keys of peft that we do not follow and that must be switched off. */

@@ -193,9 +193,28 @@ static eg_status load_tensors(loader *l, const char *path, bool train)
     return status;
 }
 
-static eg_status check_base(const char *directory, const eg_model *model, const eg_log *log,
-                            eg_error *err)
+static eg_status refuse_base(const char *directory, const eg_base_record *record,
+                             const eg_model *model, bool merged, eg_error *err)
 {
+    if (merged) {
+        return eg_fail(err, EG_INPUT,
+                       "%s: the adapter was trained on another base: an adapter is merged into %s "
+                       "already, and this one would be added to it; use the original base, or to "
+                       "merge it all the same give merge.force=true",
+                       directory, model->directory);
+    }
+    return eg_fail(err, EG_INPUT,
+                   "%s: the adapter was trained on another base: expected a model with "
+                   "fingerprint %s, found %s with %s; to use it there all the same, remove "
+                   "base_fingerprint from %s/elmgraft.json",
+                   directory, record->base_fingerprint, model->directory, model->fingerprint,
+                   directory);
+}
+
+static eg_status check_base(const char *directory, const eg_model *model, unsigned how,
+                            const eg_log *log, eg_error *err)
+{
+    bool merged = false;
     eg_base_record record;
     EG_TRY(eg_base_record_load(&record, directory, err));
     if (record.base_fingerprint[0] == '\0') {
@@ -205,14 +224,17 @@ static eg_status check_base(const char *directory, const eg_model *model, const 
                      directory, model->directory);
         return EG_OK;
     }
-    if (strcmp(record.base_fingerprint, model->fingerprint) != 0) {
-        return eg_fail(err, EG_INPUT,
-                       "%s: the adapter was trained on another base: expected a model with "
-                       "fingerprint %s, found %s with %s; to use it there all the same, remove "
-                       "base_fingerprint from %s/elmgraft.json",
-                       directory, record.base_fingerprint, model->directory, model->fingerprint,
-                       directory);
+    if (strcmp(record.base_fingerprint, model->fingerprint) == 0) {
+        return EG_OK;
     }
+    EG_TRY(eg_base_is_merged(&merged, model, err));
+    if (!merged || (how & EG_ADAPTER_MERGED_BASE) == 0) {
+        return refuse_base(directory, &record, model, merged, err);
+    }
+    eg_log_write(log, EG_WARNING,
+                 "%s: the adapter was trained on another base; %s has an adapter merged into it "
+                 "already: their updates add up",
+                 directory, model->directory);
     return EG_OK;
 }
 
@@ -247,7 +269,7 @@ static eg_status fail_missing(const char *directory, const char *path, eg_error 
 }
 
 eg_status eg_adapter_load(eg_adapter *adapter, const char *directory, const eg_model *model,
-                          bool train, const eg_log *log, eg_error *err)
+                          unsigned how, const eg_log *log, eg_error *err)
 {
     *adapter = (eg_adapter){0};
     loader l = {.adapter = adapter, .model = model, .log = log, .err = err};
@@ -257,14 +279,14 @@ eg_status eg_adapter_load(eg_adapter *adapter, const char *directory, const eg_m
         status = plan(adapter, eg_text_string(&path), model, log, err);
     }
     if (status == EG_OK) {
-        status = check_base(directory, model, log, err);
+        status = check_base(directory, model, how, log, err);
     }
     if (status == EG_OK) {
         status = eg_path_join(&path, directory, "adapter_model.safetensors", err);
     }
     if (status == EG_OK) {
         status = eg_path_exists(eg_text_string(&path))
-                     ? load_tensors(&l, eg_text_string(&path), train)
+                     ? load_tensors(&l, eg_text_string(&path), (how & EG_ADAPTER_TRAIN) != 0)
                      : fail_missing(directory, eg_text_string(&path), err);
     }
     eg_text_deinit(&path);

@@ -124,3 +124,14 @@ eg_status eg_base_record_save(const eg_base_record *record, const char *director
     eg_text_deinit(&path);
     return status;
 }
+
+eg_status eg_base_is_merged(bool *merged, const eg_model *model, eg_error *err)
+{
+    eg_base_record record;
+    EG_TRY(eg_base_record_load(&record, model->directory, err));
+    *merged = record.merged_adapter[0] != '\0';
+    for (size_t i = 0; i < model->file_count; i++) {
+        *merged = *merged || eg_safetensors_metadata(&model->files[i], "elmgraft_merged") != NULL;
+    }
+    return EG_OK;
+}

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 
 #include "model/base/error.h"
+#include "model/model.h"
 
 typedef struct eg_base_record {
     bool present;              /* the directory has an elmgraft.json */
@@ -22,6 +23,10 @@ typedef struct eg_base_record {
 /* A directory without the file gives present false. Fails with EG_INPUT on a bad file. */
 EG_CHECKED eg_status eg_base_record_load(eg_base_record *record, const char *directory,
                                          eg_error *err);
+
+/* Whether an adapter is merged into a model already: its elmgraft.json says so, or where that
+   was lost the metadata of its weights. */
+EG_CHECKED eg_status eg_base_is_merged(bool *merged, const eg_model *model, eg_error *err);
 
 /* Write the record, keeping other keys of a file that is there. */
 EG_CHECKED eg_status eg_base_record_save(const eg_base_record *record, const char *directory,

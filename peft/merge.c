@@ -9,21 +9,15 @@
 #include "peft/merge_directory.h"
 #include "peft/merge_weights.h"
 
-/* The mark of an earlier merge in the base: elmgraft.json, or where that was lost the
-   metadata of its weights. */
 static eg_status check_unmerged(const eg_model *model, eg_error *err)
 {
-    eg_base_record record;
-    EG_TRY(eg_base_record_load(&record, model->directory, err));
-    bool merged = record.merged_adapter[0] != '\0';
-    for (size_t i = 0; i < model->file_count; i++) {
-        merged = merged || eg_safetensors_metadata(&model->files[i], "elmgraft_merged") != NULL;
-    }
+    bool merged = false;
+    EG_TRY(eg_base_is_merged(&merged, model, err));
     if (merged) {
         return eg_fail(err, EG_USAGE,
                        "%s: an adapter is merged into this model already; merging once more adds "
                        "to it, and twice the same adapter doubles it: merge into the original "
-                       "base, or ask for it with force",
+                       "base, or ask for it with merge.force=true",
                        model->directory);
     }
     return EG_OK;

@@ -50,7 +50,7 @@ static eg_status check_free(const char *base, const char *directory, bool overwr
     const bool merge = record.merged_adapter[0] != '\0';
     if (!merge || !overwrite) {
         return eg_fail(err, EG_USAGE, "%s: exists already; choose another name%s", directory,
-                       merge ? " or ask to overwrite: it is an earlier merge" : "");
+                       merge ? " or replace it with --overwrite: it is an earlier merge" : "");
     }
     return EG_OK;
 }

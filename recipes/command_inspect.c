@@ -102,7 +102,7 @@ static eg_status check_with_base(const eg_invocation *run, eg_view *view, eg_err
     eg_model model = {0};
     eg_adapter adapter = {0};
     EG_TRY(eg_model_open(&model, run->recipe->model.path, run->log, err));
-    eg_status status = eg_adapter_load(&adapter, run->operand, &model, false, run->log, err);
+    eg_status status = eg_adapter_load(&adapter, run->operand, &model, 0, run->log, err);
     if (status == EG_OK) {
         status = probe_adapter(run, &model, &adapter, view, err);
     }

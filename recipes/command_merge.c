@@ -152,7 +152,9 @@ static eg_status merge(const eg_invocation *run, const eg_opened *opened, eg_err
 eg_status eg_command_merge(const eg_invocation *run, eg_error *err)
 {
     eg_opened opened;
-    eg_status status = eg_opened_open(&opened, run->recipe, EG_OPEN_BASE, run->log, err);
+    eg_status status =
+        eg_opened_open(&opened, run->recipe,
+                       run->recipe->merge.force ? EG_OPEN_MERGED : EG_OPEN_BASE, run->log, err);
     if (status == EG_OK) {
         status = merge(run, &opened, err);
     }

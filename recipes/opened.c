@@ -133,9 +133,11 @@ eg_status eg_opened_open(eg_opened *opened, const eg_recipe *recipe, unsigned ne
     EG_TRY(settle_precision(opened, recipe, log, err));
     EG_TRY(open_tokenizer(opened, recipe, (needs & EG_OPEN_TOKENIZER) != 0, err));
     EG_TRY(check_vocabulary(opened, err));
+    const unsigned how = ((needs & EG_OPEN_GRADIENTS) != 0 ? EG_ADAPTER_TRAIN : 0U) |
+                         ((needs & EG_OPEN_MERGED) != 0 ? EG_ADAPTER_MERGED_BASE : 0U);
     if (recipe->adapter.path != NULL) {
-        EG_TRY(eg_adapter_load(&opened->adapter, recipe->adapter.path, &opened->model,
-                               (needs & EG_OPEN_GRADIENTS) != 0, log, err));
+        EG_TRY(
+            eg_adapter_load(&opened->adapter, recipe->adapter.path, &opened->model, how, log, err));
         opened->has_adapter = true;
     }
     return open_template(opened, recipe, log, err);

@@ -26,7 +26,8 @@ typedef struct eg_opened {
 typedef enum eg_opened_need {
     EG_OPEN_BASE = 0,
     EG_OPEN_TOKENIZER = 1, /* it must be there; else it may be missing, and is NULL then */
-    EG_OPEN_GRADIENTS = 2  /* the adapter is to be trained */
+    EG_OPEN_GRADIENTS = 2, /* the adapter is to be trained */
+    EG_OPEN_MERGED = 4     /* an adapter of another base goes onto a merged one, too */
 } eg_opened_need;
 
 /* Open base and tokenizer, and the adapter of adapter.path where it is given. The template is that

@@ -167,7 +167,7 @@ eg_status eg_checkpoint_import(const eg_checkpoint *checkpoint, const char *dire
                                const eg_log *log, eg_error *err)
 {
     eg_adapter loaded;
-    EG_TRY(eg_adapter_load(&loaded, directory, checkpoint->model, false, log, err));
+    EG_TRY(eg_adapter_load(&loaded, directory, checkpoint->model, 0, log, err));
     eg_status status = take_values(checkpoint->adapter, &loaded, directory, err);
     eg_adapter_deinit(&loaded);
     if (status == EG_OK) {

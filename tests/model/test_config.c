@@ -228,10 +228,19 @@ START_TEST(harmless_keys_are_warned_of)
     char warning[256] = "";
     const eg_log log = {.write = count_warning, .user = warning};
     static const char common[] = "{" SMALL ", \"use_cache\": true, \"rope_max_length\": 4096}";
+    static const char untied[] = "{" SMALL ", \"share_input_output_layers\": false, "
+                                 "\"tie_word_embeddings\": false}";
+    static const char torn[] = "{" SMALL ", \"share_input_output_layers\": false, "
+                               "\"tie_word_embeddings\": true}";
     static const char odd[] = "{" SMALL ", \"pad_token_id\": 0}";
     CHECK_OK(eg_config_parse(&config, common, strlen(common), "c", &log, &err), err);
     eg_config_deinit(&config);
+    CHECK_OK(eg_config_parse(&config, untied, strlen(untied), "c", &log, &err), err);
+    eg_config_deinit(&config);
     ck_assert_str_eq(warning, "");
+    CHECK_OK(eg_config_parse(&config, torn, strlen(torn), "c", &log, &err), err);
+    eg_config_deinit(&config);
+    ck_assert_ptr_nonnull(strstr(warning, "\"tie_word_embeddings\""));
     CHECK_OK(eg_config_parse(&config, odd, strlen(odd), "c", &log, &err), err);
     eg_config_deinit(&config);
     ck_assert_ptr_nonnull(strstr(warning, "\"pad_token_id\""));
