@@ -6,6 +6,7 @@
 
 #include "model/base/json.h"
 #include "model/base/memory.h"
+#include "recipes/printable.h"
 #include "recipes/progress.h"
 
 eg_status eg_view_init(eg_view *view, eg_error *err)
@@ -97,7 +98,8 @@ static void show_fact(const char *name, const json_t *value)
     if (json_is_real(value)) {
         printf("%.3g\n", json_real_value(value));
     } else if (json_is_string(value)) {
-        puts(json_string_value(value));
+        eg_printable_write(stdout, json_string_value(value), strlen(json_string_value(value)));
+        putchar('\n');
     } else {
         puts(eg_count_text(count, sizeof count, (unsigned long long)json_integer_value(value)));
     }
@@ -113,6 +115,12 @@ static void show_facts(const eg_view *view)
     }
 }
 
+static size_t write_name(FILE *stream, const json_t *entry)
+{
+    const char *name = json_string_value(json_object_get(entry, "name"));
+    return eg_printable_write(stream, name, strlen(name));
+}
+
 /* The width of the name column, and the shape as "[768, 1280]". */
 static size_t longest_name(const eg_view *view)
 {
@@ -121,7 +129,7 @@ static size_t longest_name(const eg_view *view)
     json_t *entry = NULL;
     json_array_foreach(view->tensors, i, entry)
     {
-        const size_t length = strlen(json_string_value(json_object_get(entry, "name")));
+        const size_t length = write_name(NULL, entry);
         longest = length > longest ? length : longest;
     }
     return longest;
@@ -143,8 +151,7 @@ static void show_tensors(const eg_view *view)
         for (size_t d = 0; d < dims; d++) {
             shape[d] = (size_t)json_integer_value(json_array_get(list, d));
         }
-        printf("%-*s  %-5s  %-16s  %14s\n", width,
-               json_string_value(json_object_get(entry, "name")),
+        printf("%*s  %-5s  %-16s  %14s\n", width - (int)write_name(stdout, entry), "",
                json_string_value(json_object_get(entry, "dtype")),
                eg_shape_text(text, sizeof text, shape, dims),
                eg_count_text(

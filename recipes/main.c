@@ -13,6 +13,7 @@
 #include "model/base/threads.h"
 #include "recipes/cli.h"
 #include "recipes/command.h"
+#include "recipes/printable.h"
 
 typedef struct entry {
     eg_command_bit bit;
@@ -29,7 +30,7 @@ static const entry entries[] = {
 static void write_log(void *user, eg_log_level level, const char *text)
 {
     (void)user;
-    fprintf(stderr, "%s%s\n", level == EG_WARNING ? "warning: " : "", text);
+    eg_printable_message(stderr, level == EG_WARNING ? "warning: " : "", text);
 }
 
 /* Lines that continue a message (the source line and its underline) are indented; each other
@@ -40,11 +41,13 @@ static void show_error(const eg_command *command, const eg_error *err)
     while (*line != '\0') {
         const size_t length = strcspn(line, "\n");
         if (line[0] == ' ') {
-            fprintf(stderr, "%.*s\n", (int)length, line);
+            eg_printable_write(stderr, line, length);
         } else {
-            fprintf(stderr, "elmgraft%s%s: %.*s\n", command != NULL ? " " : "",
-                    command != NULL ? command->name : "", (int)length, line);
+            fprintf(stderr, "elmgraft%s%s: ", command != NULL ? " " : "",
+                    command != NULL ? command->name : "");
+            eg_printable_write(stderr, line, length);
         }
+        fputc('\n', stderr);
         line += length + (line[length] == '\n');
     }
 }

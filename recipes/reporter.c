@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "recipes/interrupt.h"
+#include "recipes/printable.h"
 
 /* The width of the terminal behind standard error; 0 where there is none. */
 static size_t terminal_columns(void)
@@ -34,7 +35,7 @@ static void write_log(void *user, eg_log_level level, const char *text)
 {
     eg_reporter *reporter = user;
     remove_bar(reporter);
-    fprintf(stderr, "%s%s\n", level == EG_WARNING ? "warning: " : "", text);
+    eg_printable_message(stderr, level == EG_WARNING ? "warning: " : "", text);
 }
 
 eg_log eg_reporter_log(eg_reporter *reporter)
