@@ -135,6 +135,7 @@ eg_status eg_command_finetune(const eg_invocation *run, eg_error *err)
         status = eg_recipe_write(run->recipe, EG_COMMAND_FINETUNE, &resolved, err);
     }
     if (status == EG_OK) {
+        eg_finetune_warn(&tune);
         status = write_plan(run, &tune, &resolved, err);
     }
     if (status == EG_OK && !run->flags.dry_run) {

@@ -1,5 +1,6 @@
 #include "recipes/finetune.h"
 
+#include "model/base/usage.h"
 #include "peft/targets.h"
 #include "recipes/keys.h"
 #include "recipes/progress.h"
@@ -101,9 +102,10 @@ static eg_status describe_part(const char *name, const char *path, const eg_batc
     const part sum = measure(batches);
     char rows[32];
     char tokens[32];
-    return eg_text_format(text, err, "%-11s %s: %s rows, %s tokens, %.1f%% learned\n", name, path,
-                          eg_count_text(rows, sizeof rows, sum.rows),
+    return eg_text_format(text, err, "%-11s %s: %s row%s, %s token%s, %.1f%% learned\n", name, path,
+                          eg_count_text(rows, sizeof rows, sum.rows), sum.rows == 1 ? "" : "s",
                           eg_count_text(tokens, sizeof tokens, sum.tokens),
+                          sum.tokens == 1 ? "" : "s",
                           sum.tokens > 0 ? 100.0 * (double)sum.targets / (double)sum.tokens : 0.0);
 }
 
@@ -122,34 +124,43 @@ static eg_status describe_training(const eg_finetune *tune, eg_text *text, eg_er
 {
     const eg_recipe *recipe = tune->recipe;
     const bool by_rows = recipe->train.batch_rows > 0;
-    return eg_text_format(text, err, "%-11s %zu, each of %zu x %zu %s; %s from %g; seed %zu\n",
-                          "steps", tune->schedule.steps, recipe->train.accumulation,
-                          by_rows ? recipe->train.batch_rows : recipe->train.batch_tokens,
-                          by_rows ? "rows" : "tokens", eg_schedule_names[recipe->train.schedule],
-                          recipe->train.learning_rate, recipe->train.seed);
+    const size_t size = by_rows ? recipe->train.batch_rows : recipe->train.batch_tokens;
+    return eg_text_format(text, err, "%-11s %zu, each of %zu x %zu %s%s; %s from %g; seed %zu\n",
+                          "steps", tune->schedule.steps, recipe->train.accumulation, size,
+                          by_rows ? "row" : "token", size == 1 ? "" : "s",
+                          eg_schedule_names[recipe->train.schedule], recipe->train.learning_rate,
+                          recipe->train.seed);
+}
+
+typedef struct memory_plan {
+    size_t base, packed, activations, adapter, optimizer, total; /* bytes */
+} memory_plan;
+
+static memory_plan plan_memory(const eg_finetune *tune)
+{
+    const eg_model *model = &tune->opened.model;
+    const size_t floats = tune->opened.adapter.parameters.total * sizeof(float);
+    memory_plan plan = {
+        .packed = model->layers[0].qkv_proj.packed ? eg_model_packed_bytes(model) : 0,
+        .activations = eg_session_measure(model, &tune->opened.adapter.grafts, &tune->session),
+        .adapter = 2 * floats,
+        .optimizer = 2 * floats};
+    for (size_t i = 0; i < model->file_count; i++) {
+        plan.base += model->files[i].mapping.size;
+    }
+    plan.total = plan.base + plan.packed + plan.activations + plan.adapter + plan.optimizer;
+    return plan;
 }
 
 static eg_status describe_memory(const eg_finetune *tune, eg_text *text, eg_error *err)
 {
-    const eg_model *model = &tune->opened.model;
-    const size_t floats = tune->opened.adapter.parameters.total * sizeof(float);
-    size_t base = 0;
-    for (size_t i = 0; i < model->file_count; i++) {
-        base += model->files[i].mapping.size;
-    }
-    const bool packs = model->layers[0].qkv_proj.packed;
-    const size_t packed = packs ? eg_model_packed_bytes(model) : 0;
-    const size_t activations =
-        eg_session_measure(model, &tune->opened.adapter.grafts, &tune->session);
+    const memory_plan plan = plan_memory(tune);
     const struct {
         const char *name;
         size_t bytes;
-    } lines[] = {{"base", base},
-                 {"packed", packed},
-                 {"activations", activations},
-                 {"adapter", 2 * floats},
-                 {"optimizer", 2 * floats},
-                 {"total", base + packed + activations + 4 * floats}};
+    } lines[] = {
+        {"base", plan.base},       {"packed", plan.packed},       {"activations", plan.activations},
+        {"adapter", plan.adapter}, {"optimizer", plan.optimizer}, {"total", plan.total}};
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         char bytes[32];
         if (lines[i].bytes == 0) {
@@ -159,6 +170,44 @@ static eg_status describe_memory(const eg_finetune *tune, eg_text *text, eg_erro
                               lines[i].name, eg_bytes_text(bytes, sizeof bytes, lines[i].bytes)));
     }
     return EG_OK;
+}
+
+/* What is allowed and can hardly be meant. */
+
+static void warn_of_ranks(const eg_finetune *tune)
+{
+    const eg_targets *targets = &tune->opened.adapter.targets;
+    const eg_target *first = NULL;
+    size_t count = 0;
+    for (size_t i = 0; i < targets->count; i++) {
+        const eg_target *target = &targets->items[i];
+        const bool exceeds = target->rank > target->module.in || target->rank > target->module.out;
+        first = first == NULL && exceeds ? target : first;
+        count += exceeds;
+    }
+    if (first != NULL) {
+        eg_log_write(tune->log, EG_WARNING,
+                     "the rank exceeds the smaller side of %zu of %zu modules (%s: rank %zu, %zu x "
+                     "%zu): the update cannot use it",
+                     count, targets->count, first->module.name, first->rank, first->module.out,
+                     first->module.in);
+    }
+}
+
+void eg_finetune_warn(const eg_finetune *tune)
+{
+    const size_t machine = eg_usage_machine_memory();
+    const size_t total = plan_memory(tune).total;
+    char planned[32];
+    char there[32];
+    warn_of_ranks(tune);
+    if (machine > 0 && total > machine) {
+        eg_log_write(tune->log, EG_WARNING,
+                     "the run takes %s of memory, and this machine has %s: take smaller batches, a "
+                     "shorter data.max_length or compute.activations=recompute",
+                     eg_bytes_text(planned, sizeof planned, total),
+                     eg_bytes_text(there, sizeof there, machine));
+    }
 }
 
 eg_status eg_finetune_describe(const eg_finetune *tune, eg_text *text, eg_error *err)

@@ -32,4 +32,7 @@ EG_CHECKED eg_status eg_finetune_load_data(eg_finetune *tune, eg_error *err);
 /* What the run will be: model, adapter, data, steps, and the memory it takes. */
 EG_CHECKED eg_status eg_finetune_describe(const eg_finetune *tune, eg_text *text, eg_error *err);
 
+/* Warn of a rank above what the matrices can use, and of a plan above the machine's memory. */
+void eg_finetune_warn(const eg_finetune *tune);
+
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "model/base/memory.h"
+#include "recipes/cli.h"
 #include "recipes/keys.h"
 
 /* One load: the recipe, what is read, and where each key that was given stands. */
@@ -87,6 +88,15 @@ static bool section_exists(const char *name)
     return eg_sections[i].name != NULL;
 }
 
+/* The command line's spelling in a file. */
+static void add_dotted_key(loader *l, const eg_yaml_node *node)
+{
+    const char *dot = strchr(node->key, '.');
+    eg_yaml_problem(&l->problems, &l->file, &node->key_mark,
+                    "%s: a dotted name is for the command line; write \"%s\" below \"%.*s:\"",
+                    node->key, dot + 1, (int)(dot - node->key), node->key);
+}
+
 static void add_unknown_section(loader *l, const eg_yaml_node *node)
 {
     const char *names[32];
@@ -111,7 +121,9 @@ static eg_status read_sections(loader *l, const eg_yaml *doc, eg_error *err)
     }
     for (size_t i = eg_yaml_first(doc, 0); i != 0; i = doc->nodes[i].next) {
         const eg_yaml_node *node = &doc->nodes[i];
-        if (!section_exists(node->key)) {
+        if (eg_key_find(node->key) < eg_key_count) {
+            add_dotted_key(l, node);
+        } else if (!section_exists(node->key)) {
             add_unknown_section(l, node);
         } else if (node->kind == EG_YAML_MAPPING) {
             EG_TRY(read_section(l, doc, i, err));
@@ -181,6 +193,42 @@ static eg_status set_override(loader *l, const eg_yaml_source *source, size_t in
     return status;
 }
 
+/* The command's own key of the same name, for one that belongs to other commands. */
+static const char *counterpart(const eg_key *key, unsigned command)
+{
+    const char *part = strchr(key->name, '.');
+    for (size_t i = 0; i < eg_key_count; i++) {
+        if ((eg_keys[i].commands & command) != 0 &&
+            strcmp(strchr(eg_keys[i].name, '.'), part) == 0) {
+            return eg_keys[i].name;
+        }
+    }
+    return NULL;
+}
+
+/* A recipe serves several commands; what is typed for one and does nothing there is a mistake. */
+static bool is_used(loader *l, const eg_yaml_source *source, const eg_key *key)
+{
+    const unsigned command = l->request->command;
+    char users[128] = "";
+    char hint[128];
+    const char *own = "";
+    if (command == 0 || (key->commands & command) != 0) {
+        return true;
+    }
+    for (size_t i = 0; i < eg_command_count; i++) {
+        own = eg_commands[i].bit == command ? eg_commands[i].name : own;
+        if ((key->commands & eg_commands[i].bit) != 0) {
+            const size_t length = strlen(users);
+            snprintf(users + length, sizeof users - length, "%s%s", length > 0 ? ", " : "",
+                     eg_commands[i].name);
+        }
+    }
+    eg_yaml_problem(&l->problems, source, NULL, "not a setting of %s, but of %s%s", own, users,
+                    did_you_mean(counterpart(key, command), hint, sizeof hint));
+    return false;
+}
+
 static eg_status read_override(loader *l, const char *override, eg_error *err)
 {
     char name[128];
@@ -199,6 +247,9 @@ static eg_status read_override(loader *l, const char *override, eg_error *err)
     if (index == eg_key_count) {
         eg_yaml_problem(&l->problems, &source, NULL, "unknown key%s",
                         did_you_mean(eg_key_nearest(name), hint, sizeof hint));
+        return EG_OK;
+    }
+    if (!is_used(l, &source, &eg_keys[index])) {
         return EG_OK;
     }
     if (l->recipe->origins[index] == EG_FROM_COMMAND_LINE) {

@@ -146,7 +146,8 @@ typedef struct eg_recipe {
 
 /* What to read. Everything is borrowed. */
 typedef struct eg_recipe_request {
-    eg_command_bit command;       /* whose required keys must be there */
+    eg_command_bit command;       /* whose required keys must be there, and whose keys alone may
+                                     be overridden; 0: none, and all */
     const char *path;             /* the YAML file, or NULL: none */
     const char *const *overrides; /* "section.key=value" */
     size_t override_count;

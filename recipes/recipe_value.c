@@ -57,6 +57,20 @@ static eg_status refuse_key(const target *to, size_t node)
     return refuse(to, node, eg_key_expects(to->key, expected, sizeof expected));
 }
 
+/* A number. A bound so far up that what is expected leaves it out is named when it is passed. */
+static eg_status refuse_number(const target *to, size_t node)
+{
+    char expected[64];
+    double value = 0;
+    if (!eg_yaml_real(node_of(to, node), &value) || value <= to->key->most) {
+        return refuse_key(to, node);
+    }
+    snprintf(expected, sizeof expected, "%s %s %.15g",
+             to->key->type == EG_KEY_SIZE ? "an integer" : "a number",
+             to->key->below ? "below" : "of at most", to->key->most);
+    return refuse(to, node, expected);
+}
+
 static bool in_range(const eg_key *key, double value)
 {
     return value >= key->least && value <= key->most && !(key->above && value <= key->least) &&
@@ -99,7 +113,7 @@ static eg_status set_size(const target *to, size_t node, eg_error *err)
     (void)err;
     size_t value = 0;
     if (!eg_yaml_size(node_of(to, node), &value) || !in_range(to->key, (double)value)) {
-        return refuse_key(to, node);
+        return refuse_number(to, node);
     }
     *(size_t *)to->field = value;
     return EG_OK;
@@ -126,7 +140,7 @@ static eg_status set_real(const target *to, size_t node, eg_error *err)
     (void)err;
     double value = 0;
     if (!eg_yaml_real(node_of(to, node), &value) || !in_range(to->key, value)) {
-        return refuse_key(to, node);
+        return refuse_number(to, node);
     }
     *(double *)to->field = value;
     return EG_OK;
@@ -230,6 +244,30 @@ static void clear_strings(void *field)
     *list = (eg_strings){0};
 }
 
+static bool is_listed(const eg_strings *list, const char *text)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        if (strcmp(list->items[i], text) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static eg_status add_string(const target *to, size_t node, eg_strings *list, eg_error *err)
+{
+    const eg_yaml_node *at = node_of(to, node);
+    if (at->kind != EG_YAML_SCALAR || eg_yaml_is_null(at) || at->text[0] == '\0') {
+        return refuse(to, node, "a string in the list");
+    }
+    if (is_listed(list, at->text)) {
+        return refuse(to, node, "each string in the list once");
+    }
+    EG_TRY(eg_copy_string(&list->items[list->count], at->text, err));
+    list->count++;
+    return EG_OK;
+}
+
 static eg_status set_strings(const target *to, size_t node, eg_error *err)
 {
     const eg_yaml *doc = to->reader->doc;
@@ -241,12 +279,7 @@ static eg_status set_strings(const target *to, size_t node, eg_error *err)
     EG_TRY(eg_alloc(&list.items, doc->nodes[node].count, sizeof *list.items, err));
     eg_status status = EG_OK;
     for (size_t i = eg_yaml_first(doc, node); i != 0 && status == EG_OK; i = doc->nodes[i].next) {
-        if (doc->nodes[i].kind != EG_YAML_SCALAR || eg_yaml_is_null(&doc->nodes[i])) {
-            status = refuse(to, i, "a string in the list");
-            continue;
-        }
-        status = eg_copy_string(&list.items[list.count], doc->nodes[i].text, err);
-        list.count += status == EG_OK;
+        status = add_string(to, i, &list, err);
     }
     if (status != EG_OK) {
         clear_strings(&list);

@@ -97,7 +97,8 @@ bool eg_yaml_real(const eg_yaml_node *node, double *out)
 const char *eg_yaml_describe(const eg_yaml_node *node, char *text, size_t size)
 {
     if (node->kind != EG_YAML_SCALAR) {
-        snprintf(text, size, "%s", node->kind == EG_YAML_SEQUENCE ? "a list" : "a map");
+        snprintf(text, size, "%s%s", node->count == 0 ? "an empty " : "a ",
+                 node->kind == EG_YAML_SEQUENCE ? "list" : "map");
     } else if (node->quoted) {
         snprintf(text, size, "\"%.60s\" in quotes", node->text);
     } else if (eg_yaml_is_null(node)) {

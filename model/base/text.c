@@ -1,5 +1,6 @@
 #include "model/base/text.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -66,6 +67,11 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
+static int folded(char c)
+{
+    return c == '-' ? '_' : tolower((unsigned char)c);
+}
+
 size_t eg_text_distance(const char *a, const char *b)
 {
     enum { LONGEST = 63 };
@@ -80,7 +86,7 @@ size_t eg_text_distance(const char *a, const char *b)
         row[0] = i;
         for (size_t j = 1; j <= columns; j++) {
             const size_t above = row[j];
-            const size_t changed = diagonal + (a[i - 1] != b[j - 1]);
+            const size_t changed = diagonal + (folded(a[i - 1]) != folded(b[j - 1]));
             row[j] = least(changed, least(above, row[j - 1]) + 1);
             diagonal = above;
         }

@@ -28,7 +28,7 @@ void eg_text_deinit(eg_text *text);
 const char *eg_text_string(const eg_text *text);
 
 /* The number of Levenshtein edits between a and b, for "did you mean". Strings longer than
-   63 bytes compare by their first 63. */
+   63 bytes compare by their first 63; case, and "-" for "_", make no difference. */
 size_t eg_text_distance(const char *a, const char *b);
 
 /* The candidate nearest to `name`, or NULL when none is near enough to be worth naming. */

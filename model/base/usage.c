@@ -27,3 +27,10 @@ size_t eg_usage_peak_memory(void)
     const char *line = strstr(text, "VmHWM:");
     return line != NULL ? strtoull(line + strlen("VmHWM:"), NULL, 10) * 1024 : 0;
 }
+
+size_t eg_usage_machine_memory(void)
+{
+    const long pages = sysconf(_SC_PHYS_PAGES);
+    const long size = sysconf(_SC_PAGESIZE);
+    return pages > 0 && size > 0 ? (size_t)pages * (size_t)size : 0;
+}

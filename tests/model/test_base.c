@@ -103,6 +103,8 @@ START_TEST(nearest_name)
     const char *const names[] = {"rank", "alpha", "targets"};
     ck_assert_str_eq(eg_text_nearest("tragets", names, 3), "targets");
     ck_assert_ptr_null(eg_text_nearest("zzzzzzzz", names, 3));
+    ck_assert_str_eq(eg_text_nearest("TAR-GETS", names, 3), "targets");
+    ck_assert_uint_eq(eg_text_distance("Top-K", "top_k"), 0);
     ck_assert_uint_eq(eg_text_distance("kitten", "sitting"), 3);
 }
 END_TEST

@@ -10,7 +10,7 @@
 
 static char directory[64];
 
-/* Write a recipe file and load it with overrides for a command that needs no key. */
+/* Write a recipe file and load it with overrides, for no command: nothing is needed. */
 static eg_status load(eg_recipe *recipe, const char *yaml, const char *const *overrides,
                       size_t count, eg_error *err)
 {
@@ -18,10 +18,8 @@ static eg_status load(eg_recipe *recipe, const char *yaml, const char *const *ov
         return eg_fail(err, EG_FAILED, "chdir");
     }
     EG_TRY(eg_file_write("my.yaml", yaml, strlen(yaml), err));
-    const eg_recipe_request request = {.command = EG_COMMAND_INSPECT,
-                                       .path = "my.yaml",
-                                       .overrides = overrides,
-                                       .override_count = count};
+    const eg_recipe_request request = {
+        .path = "my.yaml", .overrides = overrides, .override_count = count};
     const eg_status status = eg_recipe_load(recipe, &request, err);
     EG_TRY(eg_directory_remove(directory, status == EG_OK ? err : NULL));
     return status;
@@ -132,7 +130,7 @@ START_TEST(b57_wrong_values)
     check_problem("adapter: {targets: qkv_proj}\n",
                   "expected a list of strings, not empty, found qkv_proj");
     check_problem("adapter: {targets: []}\n",
-                  "expected a list of strings, not empty, found a list");
+                  "expected a list of strings, not empty, found an empty list");
     check_problem("adapter: {layers: [1, x]}\n", "expected an integer in the list, found x");
     check_problem("adapter: {rank_pattern: {q: 0}}\n", "found 0");
     check_problem("data: {template: {promt: x}}\n",
