@@ -23,6 +23,13 @@ void eg_targets_deinit(eg_targets *targets);
 /* Numbers trained in all. */
 size_t eg_targets_parameters(const eg_targets *targets);
 
+/* What matched, a line for each kind of module in the order of the forward pass, appended to
+   text, each line behind `indent` blanks but for the first:
+   "qkv_proj           16 modules  rank 8      scale 2        630,784 parameters". Ranks and scales
+   that differ show as "4..16". */
+EG_CHECKED eg_status eg_targets_table(const eg_targets *targets, size_t indent, eg_text *text,
+                                      eg_error *err);
+
 /* peft's line, "trainable params: 786,432 || all params: 272,313,600 || trainable%: 0.2888",
    appended to text. All parameters are those of the base, a tied head counted once, and of
    the adapter. */

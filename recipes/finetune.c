@@ -116,6 +116,8 @@ static eg_status describe_adapter(const eg_finetune *tune, eg_text *text, eg_err
                           "adapter", adapter->config.method == EG_DORA ? "DoRA" : "LoRA",
                           adapter->config.rank, adapter->config.alpha, adapter->config.dropout,
                           adapter->targets.count));
+    EG_TRY(eg_text_format(text, err, "%-11s ", "targets"));
+    EG_TRY(eg_targets_table(&adapter->targets, 12, text, err));
     EG_TRY(eg_targets_trainable_line(&adapter->targets, &tune->opened.model.config, text, err));
     return eg_text_add(text, "\n", 1, err);
 }

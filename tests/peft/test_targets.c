@@ -1,4 +1,5 @@
 #include <math.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "peft/targets.h"
@@ -226,6 +227,27 @@ START_TEST(trainable_line_is_pefts)
 }
 END_TEST
 
+/* What differs within a kind of module shows as a range; kinds stand in the order of the pass. */
+START_TEST(b35_the_table_shows_what_matched)
+{
+    const eg_target items[] = {
+        {.module = {.kind = EG_SITE_QKV}, .rank = 4, .scale = 2.0, .parameters = 1000},
+        {.module = {.kind = EG_SITE_PROJ_2}, .rank = 4, .scale = 2.0, .parameters = 500},
+        {.module = {.kind = EG_SITE_QKV}, .rank = 16, .scale = 0.5, .parameters = 2000},
+    };
+    const eg_targets targets = {.items = (eg_target *)(uintptr_t)items, .count = 3};
+    eg_error err = {0};
+    eg_text text = {0};
+    CHECK_OK(eg_targets_table(&targets, 2, &text, &err), err);
+    ck_assert_str_eq(
+        text.bytes,
+        "qkv_proj            2 modules  rank 4..16  scale 0.5..2        3,000 parameters\n"
+        "  proj_2              1 module   rank 4      scale 2               500 parameters\n");
+    eg_text_deinit(&text);
+}
+END_TEST
+
 EG_SUITE_MAIN("peft/targets", b35_names_match_whole_parts, expression_matches_full_names,
               layers_limit_names, b35_patterns_first_match_wins, head_only_where_untied,
-              numbers_are_checked, b72_official_sizes_count_as_published, trainable_line_is_pefts)
+              numbers_are_checked, b72_official_sizes_count_as_published, trainable_line_is_pefts,
+              b35_the_table_shows_what_matched)
