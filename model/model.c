@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/base/mapping_guard.h"
 #include "model/base/memory.h"
 #include "model/fingerprint.h"
 #include "model/shards.h"
@@ -260,12 +261,23 @@ eg_status eg_model_open(eg_model *model, const char *directory, const eg_log *lo
             status = load_weights(model, weights, count, log, err);
         }
     }
+    if (status == EG_OK) {
+        status = eg_model_unchanged(model, err);
+    }
     eg_free(weights);
     eg_text_deinit(&path);
     if (status != EG_OK) {
         eg_model_close(model);
     }
     return status;
+}
+
+eg_status eg_model_unchanged(const eg_model *model, eg_error *err)
+{
+    for (size_t i = 0; i < model->file_count; i++) {
+        EG_TRY(eg_file_unchanged(&model->files[i].mapping, model->files[i].path, err));
+    }
+    return eg_mapping_guard_check(err);
 }
 
 void eg_model_close(eg_model *model)

@@ -44,6 +44,10 @@ EG_CHECKED eg_status eg_model_open(eg_model *model, const char *directory, const
                                    eg_error *err);
 void eg_model_close(eg_model *model);
 
+/* Fail with EG_INPUT, naming the file, when a weight file was written to or became shorter since it
+   was opened. */
+EG_CHECKED eg_status eg_model_unchanged(const eg_model *model, eg_error *err);
+
 /* The head's matrix: lm_head, or the embedding where the two are tied. */
 static inline const eg_matrix *eg_model_head(const eg_model *model)
 {

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "model/base/mapping_guard.h"
 #include "model/base/threads.h"
 #include "recipes/cli.h"
 #include "recipes/command.h"
@@ -71,6 +72,7 @@ static eg_status run_command(const eg_command_line *line, eg_error *err)
                                        .overrides = line->overrides,
                                        .override_count = line->override_count};
     eg_recipe recipe;
+    EG_TRY(eg_mapping_guard_install(err));
     EG_TRY(eg_recipe_load(&recipe, &request, err));
     const eg_invocation run = {line->operand, line->flags, &recipe, &log};
     eg_threads_use(recipe.compute.threads);
@@ -79,6 +81,9 @@ static eg_status run_command(const eg_command_line *line, eg_error *err)
         if (entries[i].bit == line->command->bit) {
             status = entries[i].run(&run, err);
         }
+    }
+    if (status == EG_OK) {
+        status = eg_mapping_guard_check(err); /* what was shown is worthless */
     }
     eg_recipe_deinit(&recipe);
     return status;

@@ -113,6 +113,7 @@ static eg_status evaluate_if_due(eg_trainer *trainer, eg_error *err)
     }
     judge(state, &report);
     trainer->unsaved = true;
+    EG_TRY(eg_model_unchanged(trainer->parts.model, err));
     if (report.is_best) {
         const eg_checkpoint checkpoint = eg_trainer_checkpoint(trainer);
         EG_TRY(eg_checkpoint_export(&checkpoint, trainer->run.path, "best", err));
@@ -129,6 +130,7 @@ static eg_status save(eg_trainer *trainer, eg_error *err)
     const eg_checkpoint checkpoint = eg_trainer_checkpoint(trainer);
     const eg_trainer_state *state = &trainer->state;
     eg_trainer_count_time(trainer);
+    EG_TRY(eg_model_unchanged(trainer->parts.model, err));
     EG_TRY(eg_metrics_sync(&trainer->metrics, err));
     EG_TRY(eg_checkpoint_save(&checkpoint, state, trainer->run.path, err));
     trainer->unsaved = false;
@@ -164,6 +166,7 @@ static eg_status finish(eg_trainer *trainer, eg_error *err)
 {
     const eg_checkpoint checkpoint = eg_trainer_checkpoint(trainer);
     const eg_log *log = trainer->options.watch.log;
+    EG_TRY(eg_model_unchanged(trainer->parts.model, err));
     if (is_out_of_patience(trainer)) {
         eg_log_write(log, EG_NOTE,
                      "stopped after step %" PRIu64 ": no better evaluation since step %" PRIu64,

@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 
+#include "model/base/mapping_guard.h"
 #include "model/base/random.h"
 #include "model/base/text.h"
 #include "model/base/usage.h"
@@ -137,6 +138,7 @@ static eg_status take_step(eg_trainer *trainer, eg_error *err)
     const step_window window = next_window(trainer);
     report.rate = eg_schedule_rate(&trainer->options.schedule, (size_t)trainer->state.step);
     EG_TRY(accumulate(trainer, &window, &sum, err));
+    EG_TRY(eg_mapping_guard_check(err)); /* zeros for weights: no update */
     EG_TRY(clip(trainer, &window, &report.grad_norm, err));
     eg_adamw_step(&trainer->adamw, &adapter->parameters, report.rate);
     EG_TRY(eg_adapter_refresh(adapter, trainer->parts.model, err));

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "model/base/mapping_guard.h"
 #include "model/base/memory.h"
 
 static eg_status fail_errno(eg_error *err, eg_status status, const char *path, const char *what)
@@ -18,21 +19,19 @@ static eg_status fail_errno(eg_error *err, eg_status status, const char *path, c
 }
 
 /* Open a regular file for reading and say how large it is. */
-static eg_status open_regular(int *descriptor, size_t *size, const char *path, eg_error *err)
+static eg_status open_regular(int *descriptor, struct stat *info, const char *path, eg_error *err)
 {
-    struct stat info;
     /* Without waiting: a FIFO that nobody writes to would be waited for for ever. */
     *descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (*descriptor < 0) {
         return fail_errno(err, EG_INPUT, path, "open");
     }
-    if (fstat(*descriptor, &info) != 0) {
+    if (fstat(*descriptor, info) != 0) {
         fail_errno(err, EG_INPUT, path, "inspect");
-    } else if (!S_ISREG(info.st_mode)) {
+    } else if (!S_ISREG(info->st_mode)) {
         eg_fail(err, EG_INPUT, "%s: expected a regular file, found %s", path,
-                S_ISDIR(info.st_mode) ? "a directory" : "something else");
+                S_ISDIR(info->st_mode) ? "a directory" : "something else");
     } else {
-        *size = (size_t)info.st_size;
         return EG_OK;
     }
     close(*descriptor);
@@ -61,8 +60,9 @@ static eg_status read_all(int descriptor, char *bytes, size_t size, const char *
 eg_status eg_file_read(eg_text *text, const char *path, size_t limit, eg_error *err)
 {
     int descriptor = -1;
-    size_t size = 0;
-    EG_TRY(open_regular(&descriptor, &size, path, err));
+    struct stat info;
+    EG_TRY(open_regular(&descriptor, &info, path, err));
+    const size_t size = (size_t)info.st_size;
     eg_status status = EG_OK;
     if (size > limit) {
         status = eg_fail(err, EG_INPUT, "%s: %zu bytes, more than the %zu expected at most here",
@@ -87,8 +87,8 @@ eg_status eg_file_read(eg_text *text, const char *path, size_t limit, eg_error *
 eg_status eg_file_stream(FILE **stream, const char *path, eg_error *err)
 {
     int descriptor = -1;
-    size_t size = 0;
-    EG_TRY(open_regular(&descriptor, &size, path, err));
+    struct stat info;
+    EG_TRY(open_regular(&descriptor, &info, path, err));
     *stream = fdopen(descriptor, "rb");
     if (*stream == NULL) {
         fail_errno(err, EG_FAILED, path, "open");
@@ -101,9 +101,10 @@ eg_status eg_file_stream(FILE **stream, const char *path, eg_error *err)
 eg_status eg_file_map(eg_mapping *mapping, const char *path, eg_error *err)
 {
     int descriptor = -1;
-    size_t size = 0;
+    struct stat info;
     *mapping = (eg_mapping){0};
-    EG_TRY(open_regular(&descriptor, &size, path, err));
+    EG_TRY(open_regular(&descriptor, &info, path, err));
+    const size_t size = (size_t)info.st_size;
     if (size > 0) {
         void *bytes = mmap(NULL, size, PROT_READ, MAP_SHARED, descriptor, 0);
         if (bytes == MAP_FAILED) {
@@ -111,7 +112,12 @@ eg_status eg_file_map(eg_mapping *mapping, const char *path, eg_error *err)
             close(descriptor);
             return EG_FAILED;
         }
-        *mapping = (eg_mapping){.bytes = bytes, .size = size};
+        *mapping = (eg_mapping){.bytes = bytes,
+                                .size = size,
+                                .device = info.st_dev,
+                                .inode = info.st_ino,
+                                .seconds = info.st_mtim.tv_sec,
+                                .nanoseconds = info.st_mtim.tv_nsec};
     }
     close(descriptor);
     return EG_OK;
@@ -127,6 +133,23 @@ void eg_file_unmap(eg_mapping *mapping)
         munmap(address.memory, mapping->size);
     }
     *mapping = (eg_mapping){0};
+}
+
+eg_status eg_file_unchanged(const eg_mapping *mapping, const char *path, eg_error *err)
+{
+    struct stat now;
+    if (mapping->inode == 0 || stat(path, &now) != 0 || now.st_dev != mapping->device ||
+        now.st_ino != mapping->inode) {
+        return EG_OK;
+    }
+    if ((size_t)now.st_size == mapping->size && now.st_mtim.tv_sec == mapping->seconds &&
+        now.st_mtim.tv_nsec == mapping->nanoseconds) {
+        return EG_OK;
+    }
+    return eg_fail(err, EG_INPUT,
+                   "%s: the file was written to while it was in use (%zu bytes, now %zu); nothing "
+                   "more is saved; put the file back as it was and run again",
+                   path, mapping->size, (size_t)now.st_size);
 }
 
 /* Flush the directory that holds path, so that a rename in it survives a crash. */
@@ -191,8 +214,8 @@ eg_status eg_output_write(eg_output *output, const void *bytes, size_t length, e
 
 eg_status eg_output_commit(eg_output *output, eg_error *err)
 {
-    eg_status status = EG_OK;
-    if (fflush(output->stream) != 0 || fsync(fileno(output->stream)) != 0) {
+    eg_status status = eg_mapping_guard_check(err);
+    if (status == EG_OK && (fflush(output->stream) != 0 || fsync(fileno(output->stream)) != 0)) {
         status = fail_errno(err, EG_FAILED, output->temporary, "write");
     }
     if (fclose(output->stream) != 0 && status == EG_OK) {
@@ -325,6 +348,7 @@ eg_status eg_directory_visit(const char *directory, eg_visit *visit, void *user,
 
 eg_status eg_directory_publish(const char *from, const char *to, eg_error *err)
 {
+    EG_TRY(eg_mapping_guard_check(err));
     const int descriptor = open(from, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (descriptor < 0) {
         return fail_errno(err, EG_FAILED, from, "open");

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "model/base/error.h"
@@ -20,14 +21,21 @@ EG_CHECKED eg_status eg_file_read(eg_text *text, const char *path, size_t limit,
    else under that name is an error: a pipe could be waited for for ever. */
 EG_CHECKED eg_status eg_file_stream(FILE **stream, const char *path, eg_error *err);
 
-/* A file mapped read-only. */
+/* A file mapped read-only, and which file it was when it was mapped. */
 typedef struct eg_mapping {
     const unsigned char *bytes; /* NULL for an empty file */
     size_t size;
+    uint64_t device, inode;       /* 0: memory that is no file */
+    int64_t seconds, nanoseconds; /* of the last modification */
 } eg_mapping;
 
 EG_CHECKED eg_status eg_file_map(eg_mapping *mapping, const char *path, eg_error *err);
 void eg_file_unmap(eg_mapping *mapping);
+
+/* Fail with EG_INPUT when the file at the path is the mapped one but was written to since: its
+   size or its time of modification is another. A new file of this name, or none, is no harm: the
+   mapping keeps the old one. */
+EG_CHECKED eg_status eg_file_unchanged(const eg_mapping *mapping, const char *path, eg_error *err);
 
 /* A file being written beside its final name. eg_output_commit flushes it to disk, renames it
    and flushes the directory; eg_output_abandon removes it. One of the two ends every opened
