@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "model/base/threads.h"
 #include "model/model.h"
 #include "peft/adapter.h"
 #include "peft/adapter_json.h"
@@ -37,6 +38,13 @@ static eg_status add_probe(eg_view *view, const eg_probe *probe, eg_error *err)
     return eg_view_real(view, "largest_logit", probe->largest, err);
 }
 
+/* A probe is short: one thread serves, whose work space fits where that of many might not. */
+static eg_status prepare_probe(eg_error *err)
+{
+    eg_threads_use(1);
+    return eg_blas_reserve(err);
+}
+
 static eg_status add_model(eg_view *view, const eg_model *model, eg_error *err)
 {
     const eg_config *config = &model->config;
@@ -52,6 +60,7 @@ static eg_status add_model(eg_view *view, const eg_model *model, eg_error *err)
     EG_TRY(eg_view_text(view, "head", config->tied ? "tied to the embedding" : "lm_head", err));
     EG_TRY(eg_view_text(view, "fingerprint", model->fingerprint, err));
     eg_probe probe;
+    EG_TRY(prepare_probe(err));
     EG_TRY(eg_probe_run(&probe, model, NULL, model->directory, err));
     EG_TRY(add_probe(view, &probe, err));
     for (size_t i = 0; i < model->file_count; i++) {
@@ -102,7 +111,10 @@ static eg_status check_with_base(const eg_invocation *run, eg_view *view, eg_err
     eg_model model = {0};
     eg_adapter adapter = {0};
     EG_TRY(eg_model_open(&model, run->recipe->model.path, run->log, err));
-    eg_status status = eg_adapter_load(&adapter, run->operand, &model, 0, run->log, err);
+    eg_status status = prepare_probe(err);
+    if (status == EG_OK) {
+        status = eg_adapter_load(&adapter, run->operand, &model, 0, run->log, err);
+    }
     if (status == EG_OK) {
         status = probe_adapter(run, &model, &adapter, view, err);
     }

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -102,17 +103,32 @@ static eg_status run_line(const eg_command_line *line, int argc, eg_error *err)
 }
 
 /* A waiting OpenMP thread spins unless told otherwise, and when anything else wants the cores,
-   threads that spin keep threads that work from running: a run can take ten times as long. The
-   runtime reads its policy before main, so it has to be set for a fresh start of the program. */
-static void let_waiting_threads_sleep(char **argv)
+   threads that spin keep threads that work from running: a run can take ten times as long. */
+static bool let_waiting_threads_sleep(void)
 {
     const char *const settings[] = {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME"};
     for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
         if (getenv(settings[i]) != NULL) {
-            return;
+            return false;
         }
     }
-    if (setenv(settings[0], "passive", 0) == 0) {
+    return setenv(settings[0], "passive", 0) == 0;
+}
+
+/* OpenBLAS is only called from threads of ours. A pool of its own would idle, and under a limit of
+   memory never end: its threads wait for work space. */
+static bool keep_blas_from_starting_threads(void)
+{
+    const char *set = getenv("OPENBLAS_NUM_THREADS");
+    return (set == NULL || strcmp(set, "1") != 0) && setenv("OPENBLAS_NUM_THREADS", "1", 1) == 0;
+}
+
+/* Both libraries read their settings before main, so they have to be set for a fresh start of the
+   program. */
+static void settle_threads(char **argv)
+{
+    const bool sleeping = let_waiting_threads_sleep();
+    if (keep_blas_from_starting_threads() || sleeping) {
         execv("/proc/self/exe", argv);
     }
 }
@@ -141,7 +157,7 @@ static eg_status finish_output(eg_error *err)
 
 int main(int argc, char **argv)
 {
-    let_waiting_threads_sleep(argv);
+    settle_threads(argv);
     keep_standard_streams();
     /* A reader that goes away is a failed write, not the end of a training run. */
     signal(SIGPIPE, SIG_IGN);

@@ -1,6 +1,7 @@
 #include "recipes/opened.h"
 
 #include "model/base/file.h"
+#include "model/base/threads.h"
 #include "recipes/settings.h"
 
 /* OpenELM's own directories have no tokenizer: its files are LLaMA's. */
@@ -129,6 +130,7 @@ eg_status eg_opened_open(eg_opened *opened, const eg_recipe *recipe, unsigned ne
                          const eg_log *log, eg_error *err)
 {
     *opened = (eg_opened){0};
+    EG_TRY(eg_blas_reserve(err));
     EG_TRY(eg_model_open(&opened->model, recipe->model.path, log, err));
     EG_TRY(settle_precision(opened, recipe, log, err));
     EG_TRY(open_tokenizer(opened, recipe, (needs & EG_OPEN_TOKENIZER) != 0, err));

@@ -9,6 +9,8 @@
 
 #include <stddef.h>
 
+#include "model/base/error.h"
+
 /* Use `count` threads from now on; 0 means one per core that
    this process may run on. Returns the number in force. */
 size_t eg_threads_use(size_t count);
@@ -25,6 +27,11 @@ static inline int eg_worth_threads(size_t work)
 {
     return work >= 32768;
 }
+
+/* See that OpenBLAS has its work space (128 MiB of address space for each thread in force), which
+   it keeps. Later it would wait for that memory forever; so it is asked for before the first
+   product. Fails with EG_FAILED where a limit leaves too little. */
+EG_CHECKED eg_status eg_blas_reserve(eg_error *err);
 
 /* Keep OpenBLAS on the thread that calls it: before a parallel loop whose body calls it. */
 void eg_blas_single(void);
