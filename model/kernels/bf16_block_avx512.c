@@ -25,7 +25,7 @@ AVX512 static inline __m512bh operand(const uint16_t *b)
 
 AVX512 static inline void store(float *c, __m512 sum, size_t columns, bool accumulate)
 {
-    const __mmask16 mask = columns >= 16 ? (__mmask16)0xffff : (__mmask16)((1u << columns) - 1);
+    const __mmask16 mask = (__mmask16)(columns >= 16 ? 0xffffu : (1u << columns) - 1);
     if (accumulate) {
         sum = _mm512_add_ps(sum, _mm512_maskz_loadu_ps(mask, c));
     }
