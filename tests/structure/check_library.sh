@@ -21,9 +21,11 @@ BEGIN { allowed["json.c.o state"] = allowed["mapping_guard.c.o faulted"] = 1 }
 /^Symbols from / { gsub(/.*\[|\]:.*/, ""); object = $0; next }
 NF >= 7 {
     gsub(/ /, "", $1); gsub(/ /, "", $4); gsub(/[ \t]/, "", $7)
+    name = $1
+    sub(/\.[0-9]+$/, "", name) # clang keeps the members of a struct apart: state.0, state.1
     seen++
     if ($7 ~ /^(\.data|\.bss|\.tdata|\.tbss|\*COM\*)/ && $7 !~ /^\.data\.rel\.ro/ &&
-        !((object " " $1) in allowed) && $4 ~ /OBJECT|TLS/ &&
+        !((object " " name) in allowed) && $4 ~ /OBJECT|TLS/ &&
         $1 ~ /^[A-Za-z_0-9]+(\.[0-9]+)?$/) # others are the compiler'"'"'s
         print object " mutable global " $1 " in " $7
     if ($7 == "*UND*" &&
