@@ -176,8 +176,8 @@ eg_status eg_checkpoint_import(const eg_checkpoint *checkpoint, const char *dire
     return status;
 }
 
-eg_status eg_checkpoint_load(const eg_checkpoint *checkpoint, eg_trainer_state *state,
-                             const char *directory, const eg_log *log, eg_error *err)
+/* Read the state, and hold all other files against its manifest. */
+static eg_status load_state(eg_trainer_state *state, const char *directory, eg_error *err)
 {
     eg_text path = {0};
     json_t *files = NULL;
@@ -190,6 +190,13 @@ eg_status eg_checkpoint_load(const eg_checkpoint *checkpoint, eg_trainer_state *
         status = eg_manifest_check(files, directory, err);
         json_decref(files);
     }
+    return status;
+}
+
+eg_status eg_checkpoint_load(const eg_checkpoint *checkpoint, eg_trainer_state *state,
+                             const char *directory, const eg_log *log, eg_error *err)
+{
+    eg_status status = load_state(state, directory, err);
     if (status == EG_OK) {
         status = eg_checkpoint_import(checkpoint, directory, log, err);
     }
@@ -258,13 +265,82 @@ static eg_status checkpoint_path(eg_text *path, const char *run, uint64_t step, 
     return eg_text_format(path, err, "%s/%s%06" PRIu64, run, prefix, step);
 }
 
-eg_status eg_checkpoint_latest(eg_text *path, const char *run, eg_error *err)
+/* Let the checkpoints behind `whole` stand for nothing: the run comes to their steps again. */
+static eg_status set_aside(const step_list *list, size_t whole, const char *run, const eg_log *log,
+                           eg_error *err)
+{
+    eg_text path = {0};
+    eg_text aside = {0};
+    eg_status status = EG_OK;
+    for (size_t i = whole + 1; i < list->count && status == EG_OK; i++) {
+        eg_text_clear(&aside);
+        status = checkpoint_path(&path, run, list->steps[i], err);
+        if (status == EG_OK) {
+            status = eg_text_format(&aside, err, "%s.damaged", path.bytes);
+        }
+        if (status == EG_OK) {
+            status = eg_directory_remove(aside.bytes, err);
+        }
+        if (status == EG_OK && rename(path.bytes, aside.bytes) != 0) {
+            status = eg_fail(err, EG_FAILED, "%s: cannot rename: %s", path.bytes, strerror(errno));
+        }
+        if (status == EG_OK) {
+            eg_log_write(log, EG_WARNING,
+                         "%s is damaged: it is now %s, and the run goes on from "
+                         "the checkpoint before it",
+                         path.bytes, aside.bytes);
+        }
+    }
+    eg_text_deinit(&aside);
+    eg_text_deinit(&path);
+    return status;
+}
+
+/* The newest of `list` that is whole, as an index; list->count when none is, and what is wrong
+   with the newest in err. */
+static eg_status find_whole(size_t *index, const step_list *list, const char *run, eg_error *err)
+{
+    eg_text path = {0};
+    eg_trainer_state state;
+    eg_error newest = {0};
+    eg_status status = EG_INPUT;
+    *index = list->count;
+    for (size_t i = list->count; i > 0 && status == EG_INPUT; i--) {
+        eg_error found = {0};
+        status = checkpoint_path(&path, run, list->steps[i - 1], &found);
+        if (status == EG_OK) {
+            status = load_state(&state, path.bytes, &found);
+        }
+        *index = status == EG_OK ? i - 1 : list->count;
+        newest = newest.status == EG_OK || status == EG_FAILED ? found : newest;
+    }
+    eg_text_deinit(&path);
+    if (status != EG_OK && err != NULL) {
+        *err = newest;
+    }
+    return status;
+}
+
+eg_status eg_checkpoint_latest(eg_text *path, const char *run, const eg_log *log, eg_error *err)
 {
     step_list list = {0};
+    size_t whole = 0;
     eg_text_clear(path);
     eg_status status = list_steps(&list, run, err);
     if (status == EG_OK && list.count > 0) {
-        status = checkpoint_path(path, run, list.steps[list.count - 1], err);
+        status = find_whole(&whole, &list, run, err);
+        if (status == EG_INPUT) {
+            status = eg_error_prefix(err,
+                                     "%s: no checkpoint is whole; start again with "
+                                     "--overwrite; the newest",
+                                     run);
+        }
+        if (status == EG_OK) {
+            status = set_aside(&list, whole, run, log, err);
+        }
+        if (status == EG_OK) {
+            status = checkpoint_path(path, run, list.steps[whole], err);
+        }
     }
     eg_free(list.steps);
     return status;

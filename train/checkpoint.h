@@ -10,7 +10,8 @@
  *
  * and is itself an adapter directory. It is written beside its name and renamed: what has the
  * name is complete. Loading is strict: a file that is missing or damaged, a tensor that is
- * missing, unknown or of another shape is an error, never a cold start.
+ * missing, unknown or of another shape is an error, never a cold start. A run whose newest
+ * checkpoint is damaged goes on from the one before it.
  */
 #ifndef EG_TRAIN_CHECKPOINT_H
 #define EG_TRAIN_CHECKPOINT_H
@@ -43,9 +44,12 @@ EG_CHECKED eg_status eg_checkpoint_save(const eg_checkpoint *checkpoint,
 EG_CHECKED eg_status eg_checkpoint_load(const eg_checkpoint *checkpoint, eg_trainer_state *state,
                                         const char *directory, const eg_log *log, eg_error *err);
 
-/* The path of a run's newest checkpoint into path (replacing what it holds); empty when there
-   is none. */
-EG_CHECKED eg_status eg_checkpoint_latest(eg_text *path, const char *run, eg_error *err);
+/* The path of a run's newest checkpoint that has all its files as they were written into path
+   (replacing what it holds); empty when there is no checkpoint. A damaged one that is newer is
+   renamed to NAME.damaged, with a warning. Fails with EG_INPUT, about the newest, when none is
+   whole; nothing is renamed then. log may be NULL. */
+EG_CHECKED eg_status eg_checkpoint_latest(eg_text *path, const char *run, const eg_log *log,
+                                          eg_error *err);
 
 /* Remove a run's oldest checkpoints until `keep` are left, never the one of step best_step
    (0: none), which does not count. keep 0: keep all. */

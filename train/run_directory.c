@@ -35,11 +35,13 @@ static bool is_own(const char *name)
     return false;
 }
 
+/* What a run has before its recipe.yaml is of no run: it was stopped at once. */
 static eg_status note_entry(const char *directory, const char *name, void *user, eg_error *err)
 {
     (void)directory;
     (void)err;
-    *(bool *)user = *(bool *)user || strcmp(name, lock_name) != 0;
+    *(bool *)user =
+        *(bool *)user || (strcmp(name, lock_name) != 0 && strcmp(name, "recipe.yaml.partial") != 0);
     return EG_OK;
 }
 
@@ -140,10 +142,11 @@ static eg_status check_mode(const eg_run_directory *run, eg_run_mode mode, eg_er
         const bool begun = status == EG_OK && eg_path_exists(recipe.bytes);
         eg_text_deinit(&recipe);
         EG_TRY(status);
-        return begun
-                   ? EG_OK
-                   : eg_fail(err, EG_USAGE,
-                             "%s: expected a run to resume, found no recipe.yaml in it", run->path);
+        return begun ? EG_OK
+                     : eg_fail(err, EG_USAGE,
+                               "%s: expected a run to resume, found no recipe.yaml in it; start it "
+                               "without --resume",
+                               run->path);
     }
     return mode == EG_RUN_OVERWRITE ? eg_directory_visit(run->path, remove_entry, NULL, err)
                                     : EG_OK;

@@ -17,7 +17,8 @@
 #include "model/base/error.h"
 
 typedef enum eg_run_mode {
-    EG_RUN_NEW,       /* the directory must be missing or empty */
+    EG_RUN_NEW,       /* the directory must be missing or empty, or left by a run that was
+                         stopped before its recipe.yaml was there */
     EG_RUN_OVERWRITE, /* remove what an earlier run left, and nothing else */
     EG_RUN_RESUME     /* a run must have begun here */
 } eg_run_mode;

@@ -102,12 +102,7 @@ static eg_status load_state(eg_trainer *trainer, const char *directory, eg_error
     const eg_log *log = trainer->options.watch.log;
     const eg_checkpoint checkpoint = eg_trainer_checkpoint(trainer);
     eg_trainer_state saved;
-    if (eg_checkpoint_load(&checkpoint, &saved, directory, log, err) != EG_OK) {
-        return eg_error_prefix(err,
-                               "%s cannot be gone on from; remove it to go on from the checkpoint "
-                               "before it",
-                               directory);
-    }
+    EG_TRY(eg_checkpoint_load(&checkpoint, &saved, directory, log, err));
     EG_TRY(compare_states(&saved, &now, directory, log, err));
     trainer->state = saved;
     trainer->state.threads = now.threads;
@@ -122,11 +117,12 @@ static eg_status load_state(eg_trainer *trainer, const char *directory, eg_error
     return EG_OK;
 }
 
-/* Go on from the newest checkpoint. Without one the run was stopped early: start again. */
+/* Go on from the newest whole checkpoint. Without any the run was stopped early: start again. */
 static eg_status resume(eg_trainer *trainer, eg_error *err)
 {
     eg_text path = {0};
-    eg_status status = eg_checkpoint_latest(&path, trainer->run.path, err);
+    eg_status status =
+        eg_checkpoint_latest(&path, trainer->run.path, trainer->options.watch.log, err);
     if (status == EG_OK && path.length > 0) {
         status = load_state(trainer, path.bytes, err);
     } else if (status == EG_OK) {
@@ -138,23 +134,40 @@ static eg_status resume(eg_trainer *trainer, eg_error *err)
     return status;
 }
 
-static eg_status open_files(eg_trainer *trainer, eg_error *err)
+static eg_status open_metrics(eg_trainer *trainer, eg_error *err)
 {
-    const char *recipe = trainer->options.recipe;
     eg_text path = {0};
     eg_status status = eg_path_join(&path, trainer->run.path, "metrics.jsonl", err);
     if (status == EG_OK) {
         status = eg_metrics_open(&trainer->metrics, path.bytes, (size_t)trainer->state.step,
                                  (size_t)trainer->state.evaluated, err);
     }
-    if (status == EG_OK) {
-        status = eg_path_join(&path, trainer->run.path, "recipe.yaml", err);
-    }
+    eg_text_deinit(&path);
+    return status;
+}
+
+static eg_status write_recipe(const eg_trainer *trainer, eg_error *err)
+{
+    const char *recipe = trainer->options.recipe;
+    eg_text path = {0};
+    eg_status status = eg_path_join(&path, trainer->run.path, "recipe.yaml", err);
     if (status == EG_OK) {
         status = eg_file_write(path.bytes, recipe, strlen(recipe), err);
     }
     eg_text_deinit(&path);
     return status;
+}
+
+/* The recipe makes a directory a run's: it is the first file of a new one. A resume that fails
+   leaves the earlier recipe. */
+static eg_status open_files(eg_trainer *trainer, eg_error *err)
+{
+    if (trainer->options.mode == EG_RUN_RESUME) {
+        EG_TRY(open_metrics(trainer, err));
+        return write_recipe(trainer, err);
+    }
+    EG_TRY(write_recipe(trainer, err));
+    return open_metrics(trainer, err);
 }
 
 static eg_status check_options(const eg_trainer_options *options, eg_error *err)

@@ -41,12 +41,10 @@ fail() {
     exit 1
 }
 
-# What a run that was killed is gone on with.
+# What a run that was killed is gone on with: nothing where it was killed before its first file.
 flag() {
     if [ -e run/recipe.yaml ]; then
         echo --resume
-    else
-        echo --overwrite
     fi
 }
 
@@ -77,7 +75,8 @@ loaded=0
 compared=0
 finetune whole
 while [ "$done_kills" -lt "$kills" ]; do
-    "$elmgraft" finetune run.yaml --quiet "$(flag)" output.directory=run > /dev/null 2> errors &
+    # shellcheck disable=SC2046
+    "$elmgraft" finetune run.yaml --quiet $(flag) output.directory=run > /dev/null 2> errors &
     run=$!
     # 0 to 0.8 seconds
     sleep "0.$(od -An -N2 -tu2 /dev/urandom | awk '{ printf "%04d", $1 % 8000 }')"
@@ -88,10 +87,10 @@ while [ "$done_kills" -lt "$kills" ]; do
         cat errors
         fail "the run failed by itself"
     elif [ -e run/adapter ]; then
-        finetune run "$(flag)" && compare
+        finetune run $(flag) && compare
     fi
 done
-finetune run "$(flag)"
+finetune run $(flag)
 compare
 echo "$done_kills of $kills kills: a checkpoint loaded after $loaded of them (the others came before" \
     "the first), $compared resumed runs with the bytes of an uninterrupted one"

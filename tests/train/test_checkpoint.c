@@ -56,7 +56,7 @@ static const char *latest(void)
     static char text[256];
     eg_error err = {0};
     eg_text path = {0};
-    CHECK_OK(eg_checkpoint_latest(&path, process.directory, &err), err);
+    CHECK_OK(eg_checkpoint_latest(&path, process.directory, &process.log, &err), err);
     const char *slash = strrchr(eg_text_string(&path), '/');
     snprintf(text, sizeof text, "%s", slash != NULL ? slash + 1 : "");
     eg_text_deinit(&path);

@@ -50,6 +50,9 @@ START_TEST(a_new_run_needs_an_empty_directory)
     eg_run_directory run;
     open_and_close(in_root("a/b/run"), EG_RUN_NEW);
     open_and_close(in_root("a/b/run"), EG_RUN_NEW); /* .lock does not count */
+    put("a/b/run/recipe.yaml.partial");             /* nor what was killed at its first file */
+    open_and_close(in_root("a/b/run"), EG_RUN_NEW);
+    ck_assert(!has("a/b/run/recipe.yaml.partial"));
     put("a/b/run/notes.txt");
     CHECK_FAILS(eg_run_directory_open(&run, in_root("a/b/run"), EG_RUN_NEW, &err), EG_USAGE,
                 "--overwrite", err);
@@ -89,8 +92,8 @@ START_TEST(a_resume_needs_a_run)
     CHECK_FAILS(eg_run_directory_open(&run, in_root("none"), EG_RUN_RESUME, &err), EG_USAGE,
                 "no such directory", err);
     ck_assert(!has("none"));
-    CHECK_FAILS(eg_run_directory_open(&run, root, EG_RUN_RESUME, &err), EG_USAGE, "recipe.yaml",
-                err);
+    CHECK_FAILS(eg_run_directory_open(&run, root, EG_RUN_RESUME, &err), EG_USAGE,
+                "no recipe.yaml in it; start it without --resume", err);
     put("recipe.yaml");
     open_and_close(root, EG_RUN_RESUME);
     cleanup();

@@ -248,6 +248,74 @@ START_TEST(b38_a_resume_without_optimizer_state_is_refused)
 }
 END_TEST
 
+/* Of each of three checkpoints one file is damaged in another way. */
+static void damage(const char *checkpoint, const char *file, int how)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/run/%s/%s", root, checkpoint, file);
+    ck_assert_int_eq(how == 0 ? unlink(path) : truncate(path, how == 1 ? 0 : 100), 0);
+}
+
+static void stop_with_checkpoints(size_t step)
+{
+    tiny_process_init(&process, root, "run");
+    process.options.checkpoint_every = 1;
+    process.options.keep = 3;
+    process.interrupt_at = step;
+    CHECK_FAILS(tiny_process_run(&process, root, &err), EG_INTERRUPTED, "saved in", err);
+}
+
+static void resume_with_checkpoints(size_t keep)
+{
+    tiny_process_init(&process, root, "run");
+    process.options.mode = EG_RUN_RESUME;
+    process.options.checkpoint_every = 1;
+    process.options.keep = keep;
+}
+
+START_TEST(a_damaged_newest_checkpoint_is_passed_over)
+{
+    setup();
+    run_straight(EG_LORA);
+    for (int how = 0; how < 3; how++) {
+        stop_with_checkpoints(6);
+        damage("checkpoint-000006", how == 0 ? "trainer_state.json" : "adapter_model.safetensors",
+               how);
+        damage("checkpoint-000005", "adapter_config.json", how);
+        resume_with_checkpoints(1);
+        CHECK_OK(tiny_process_run(&process, root, &err), err);
+        ck_assert_ptr_nonnull(strstr(process.notes, "warning: "));
+        ck_assert_ptr_nonnull(strstr(process.notes, "checkpoint-000005 is damaged"));
+        ck_assert_ptr_nonnull(strstr(process.notes, "checkpoint-000006 is damaged"));
+        ck_assert_ptr_nonnull(strstr(process.notes, "resuming from"));
+        ck_assert(eg_path_exists(tiny_path(root, "run/checkpoint-000006.damaged")));
+        tiny_same_file(root, "straight/adapter/adapter_model.safetensors",
+                       "run/adapter/adapter_model.safetensors");
+        check_same_metrics("straight", "run");
+        CHECK_OK(eg_directory_remove(tiny_path(root, "run"), &err), err);
+    }
+    cleanup();
+}
+END_TEST
+
+/* Nothing is renamed then, and the message is about the newest. */
+START_TEST(without_a_whole_checkpoint_there_is_no_resume)
+{
+    setup();
+    stop_with_checkpoints(2);
+    damage("checkpoint-000001", "trainer_state.json", 1);
+    damage("checkpoint-000002", "adapter_model.safetensors", 0);
+    resume_with_checkpoints(3);
+    CHECK_FAILS(tiny_process_run(&process, root, &err), EG_INPUT,
+                "no checkpoint is whole; start again with --overwrite; the newest: ", err);
+    CHECK_FAILS(tiny_process_run(&process, root, &err), EG_INPUT,
+                "checkpoint-000002/adapter_model.safetensors", err);
+    ck_assert(eg_path_exists(tiny_path(root, "run/checkpoint-000001")));
+    ck_assert(eg_path_exists(tiny_path(root, "run/checkpoint-000002")));
+    cleanup();
+}
+END_TEST
+
 START_TEST(stopped_before_the_first_step)
 {
     setup();
@@ -541,7 +609,9 @@ END_TEST
 EG_SUITE_MAIN("train/trainer", b37_interrupted_runs_end_with_the_same_bits,
               b37_crashed_runs_end_with_the_same_bits, a_resume_says_what_is_different,
               a_resume_with_other_rows_batches_or_seed_is_refused,
-              b38_a_resume_without_optimizer_state_is_refused, stopped_before_the_first_step,
+              b38_a_resume_without_optimizer_state_is_refused,
+              a_damaged_newest_checkpoint_is_passed_over,
+              without_a_whole_checkpoint_there_is_no_resume, stopped_before_the_first_step,
               b29_a_step_does_not_depend_on_its_split, an_epoch_uses_every_row_once,
               b25_validation_counts_every_row_however_batched,
               b41_patience_and_best_survive_a_resume, a_finished_run_resumes_to_its_end,
