@@ -5,6 +5,7 @@
 #ifndef EG_MODEL_MODEL_H
 #define EG_MODEL_MODEL_H
 
+#include <signal.h>
 #include <stdint.h>
 
 #include "model/base/error.h"
@@ -72,5 +73,10 @@ size_t eg_model_packed_bytes(const eg_model *model);
    N(0, dim^-1/2 (2 layers)^-1/2), norms 1. The same seed gives the same bytes. */
 EG_CHECKED eg_status eg_model_create(const eg_config *config, uint64_t seed, const char *directory,
                                      eg_error *err);
+
+/* The same, until *stop is not 0: then it fails with EG_INTERRUPTED and leaves no weight file. */
+EG_CHECKED eg_status eg_model_create_until(const eg_config *config, uint64_t seed,
+                                           const char *directory, const volatile sig_atomic_t *stop,
+                                           eg_error *err);
 
 #endif

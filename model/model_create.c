@@ -12,6 +12,7 @@ typedef struct creation {
     eg_tensor_spec *specs; /* [layout] */
     char (*names)[64];     /* what specs name */
     unsigned char *bytes;  /* BLOCK weights of the checkpoint's type */
+    const volatile sig_atomic_t *stop;
 } creation;
 
 static void describe_all(creation *c, size_t count)
@@ -47,6 +48,9 @@ static eg_status write_weight(const creation *c, eg_safetensors_writer *writer,
     for (size_t first = 0; first < weight->count; first += BLOCK) {
         const size_t left = weight->count - first;
         const size_t count = left < BLOCK ? left : BLOCK;
+        if (c->stop != NULL && *c->stop != 0) {
+            return eg_fail(err, EG_INTERRUPTED, "interrupted; nothing was written");
+        }
 #pragma omp parallel for schedule(dynamic)
         for (size_t at = 0; at < count; at += PART) {
             make_part(c, weight, first + at, count - at < PART ? count - at : PART,
@@ -95,10 +99,10 @@ static eg_status create_in(creation *c, const char *directory, eg_text *path, eg
     return eg_config_save(c->config, path->bytes, err);
 }
 
-eg_status eg_model_create(const eg_config *config, uint64_t seed, const char *directory,
-                          eg_error *err)
+eg_status eg_model_create_until(const eg_config *config, uint64_t seed, const char *directory,
+                                const volatile sig_atomic_t *stop, eg_error *err)
 {
-    creation c = {.config = config, .seed = seed};
+    creation c = {.config = config, .seed = seed, .stop = stop};
     eg_text path = {0};
     const eg_status status = create_in(&c, directory, &path, err);
     eg_text_deinit(&path);
@@ -106,4 +110,10 @@ eg_status eg_model_create(const eg_config *config, uint64_t seed, const char *di
     eg_free(c.names);
     eg_free(c.bytes);
     return status;
+}
+
+eg_status eg_model_create(const eg_config *config, uint64_t seed, const char *directory,
+                          eg_error *err)
+{
+    return eg_model_create_until(config, seed, directory, NULL, err);
 }

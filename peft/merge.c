@@ -5,6 +5,7 @@
 
 #include "model/base/file.h"
 #include "model/base/memory.h"
+#include "model/base/output_directory.h"
 #include "peft/base_record.h"
 #include "peft/merge_directory.h"
 #include "peft/merge_weights.h"
@@ -75,23 +76,29 @@ static void note(const eg_merge_run *run, const eg_log *log)
     }
 }
 
+static eg_status fill(const eg_merge_run *run, const char *directory, eg_error *err)
+{
+    const eg_merge_options *options = run->options;
+    EG_TRY(eg_merge_check_output(run->model->directory, directory, options->overwrite, err));
+    EG_TRY(write_all(run, err));
+    return options->complete != NULL ? options->complete(options->user, run->directory, err)
+                                     : EG_OK;
+}
+
 static eg_status merge(eg_merge_run *run, const char *directory, const eg_log *log, eg_error *err)
 {
-    eg_text partial = {0};
-    EG_TRY(eg_merge_directory_begin(&partial, run->model->directory, directory,
-                                    run->options->overwrite, err));
-    run->directory = eg_text_string(&partial);
-    eg_status status = write_all(run, err);
+    eg_output_directory output;
+    EG_TRY(eg_output_directory_open(&output, directory, err));
+    run->directory = output.partial;
+    eg_status status = fill(run, output.path, err);
     if (status == EG_OK) {
-        status = eg_merge_directory_publish(run->directory, directory, err);
+        status = eg_output_directory_commit(&output, err);
+    } else {
+        eg_output_directory_abandon(&output);
     }
     if (status == EG_OK) {
         note(run, log);
-    } else {
-        eg_error ignored = {0}; /* the first failure is the one to report */
-        (void)!eg_directory_remove(run->directory, &ignored);
     }
-    eg_text_deinit(&partial);
     return status;
 }
 

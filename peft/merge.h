@@ -13,6 +13,7 @@
 #ifndef EG_PEFT_MERGE_H
 #define EG_PEFT_MERGE_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -25,6 +26,13 @@ typedef struct eg_merge_options {
     eg_dtype dtype; /* F32, F16 or BF16 */
     bool force;     /* merge although the base holds a merged adapter already */
     bool overwrite; /* replace an earlier merge in the output directory */
+
+    /* Called when all else is written, to put further files into the directory before it gets
+       its name; NULL: none. */
+    eg_status (*complete)(void *user, const char *directory, eg_error *err);
+    void *user;
+
+    const volatile sig_atomic_t *stop; /* not 0: leave everything as it was; may be NULL */
 } eg_merge_options;
 
 typedef struct eg_merge_site {
@@ -45,7 +53,8 @@ typedef struct eg_merge_report {
    settings), and a mark that an adapter is in it. The directory appears under its name when it
    is complete. log (may be NULL) gets notes. Release the report with eg_merge_report_deinit.
    Fails with EG_USAGE when the directory holds something, or the base was merged before and
-   `force` is off; with EG_NUMERIC when a weight does not fit the dtype. */
+   `force` is off; with EG_NUMERIC when a weight does not fit the dtype; with EG_INTERRUPTED when
+   *stop was set. */
 EG_CHECKED eg_status eg_merge(const eg_model *model, const eg_adapter *adapter,
                               const char *directory, const eg_merge_options *options,
                               const eg_log *log, eg_merge_report *report, eg_error *err);

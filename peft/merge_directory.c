@@ -27,7 +27,8 @@ static eg_status note_entry(const char *directory, const char *name, void *user,
     return EG_OK;
 }
 
-static eg_status check_free(const char *base, const char *directory, bool overwrite, eg_error *err)
+eg_status eg_merge_check_output(const char *base, const char *directory, bool overwrite,
+                                eg_error *err)
 {
     if (!eg_path_exists(directory)) {
         return EG_OK;
@@ -53,36 +54,6 @@ static eg_status check_free(const char *base, const char *directory, bool overwr
                        merge ? " or replace it with --overwrite: it is an earlier merge" : "");
     }
     return EG_OK;
-}
-
-eg_status eg_merge_directory_begin(eg_text *partial, const char *base, const char *directory,
-                                   bool overwrite, eg_error *err)
-{
-    size_t length = strlen(directory);
-    while (length > 1 && directory[length - 1] == '/') {
-        length--;
-    }
-    EG_TRY(check_free(base, directory, overwrite, err));
-    eg_status status = eg_text_add(partial, directory, length, err);
-    if (status == EG_OK) {
-        status = eg_text_add_string(partial, ".partial", err);
-    }
-    if (status == EG_OK) {
-        status = eg_directory_remove(eg_text_string(partial), err); /* of a merge that was killed */
-    }
-    if (status == EG_OK) {
-        status = eg_directory_make(eg_text_string(partial), err);
-    }
-    if (status != EG_OK) {
-        eg_text_deinit(partial);
-    }
-    return status;
-}
-
-eg_status eg_merge_directory_publish(const char *partial, const char *directory, eg_error *err)
-{
-    EG_TRY(eg_directory_remove(directory, err));
-    return eg_directory_publish(partial, directory, err);
 }
 
 static bool ends_with(const char *name, const char *end)

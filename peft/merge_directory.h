@@ -1,21 +1,15 @@
-/* The directory of a merged model: beside its name until it is complete. */
+/* The directory of a merged model. */
 #ifndef EG_PEFT_MERGE_DIRECTORY_H
 #define EG_PEFT_MERGE_DIRECTORY_H
 
 #include <stdbool.h>
 
 #include "model/base/error.h"
-#include "model/base/text.h"
 
-/* Make the directory to write in, `directory`.partial, fresh, and put its path into partial.
-   Fails with EG_USAGE when `directory` is the base's or holds files, unless they are an earlier
+/* Fail with EG_USAGE when `directory` is the base's or holds files, unless they are an earlier
    merge and overwrite is on. */
-EG_CHECKED eg_status eg_merge_directory_begin(eg_text *partial, const char *base,
-                                              const char *directory, bool overwrite, eg_error *err);
-
-/* Give it its name, in the place of what begin allowed to be there. */
-EG_CHECKED eg_status eg_merge_directory_publish(const char *partial, const char *directory,
-                                                eg_error *err);
+EG_CHECKED eg_status eg_merge_check_output(const char *base, const char *directory, bool overwrite,
+                                           eg_error *err);
 
 /* Copy what belongs to a model beside weights and config.json: tokenizer, generation settings,
    code, model card. Links are followed, hidden files and directories left out. */

@@ -98,7 +98,11 @@ static void report_entry(const eg_merge_run *run, const eg_merge_entry *entry)
 static eg_status write_entries(const eg_merge_run *run, const shard *s,
                                eg_safetensors_writer *writer, eg_error *err)
 {
+    const volatile sig_atomic_t *stop = run->options->stop;
     for (size_t i = 0; i < s->count; i++) {
+        if (stop != NULL && *stop != 0) {
+            return eg_fail(err, EG_INTERRUPTED, "interrupted; nothing was written");
+        }
         EG_TRY(eg_merge_write_tensor(&s->entries[i], writer, err));
         report_entry(run, &s->entries[i]);
     }

@@ -2,10 +2,12 @@
 #include <stdio.h>
 
 #include "model/base/file.h"
+#include "model/base/output_directory.h"
 #include "model/config.h"
 #include "model/model.h"
 #include "model/tokenizer.h"
 #include "recipes/command.h"
+#include "recipes/interrupt.h"
 #include "recipes/progress.h"
 
 static eg_status read_config(eg_config *config, const eg_invocation *run, eg_error *err)
@@ -25,7 +27,7 @@ static eg_status read_config(eg_config *config, const eg_invocation *run, eg_err
 }
 
 /* Nothing is replaced unasked, and what is replaced is a model directory. */
-static eg_status clear_output(const eg_invocation *run, eg_error *err)
+static eg_status check_output(const eg_invocation *run, eg_error *err)
 {
     const char *directory = run->recipe->init.output;
     eg_text config = {0};
@@ -47,13 +49,13 @@ static eg_status clear_output(const eg_invocation *run, eg_error *err)
                        "--overwrite",
                        directory);
     }
-    return eg_directory_remove(directory, err);
+    return EG_OK;
 }
 
 /* The tokenizer must load and fit before it is put beside the weights. */
-static eg_status copy_tokenizer(const eg_invocation *run, const eg_config *config, eg_error *err)
+static eg_status copy_tokenizer(const char *from, const eg_config *config, const char *directory,
+                                eg_error *err)
 {
-    const char *from = run->recipe->model.tokenizer;
     eg_tokenizer *tokenizer = NULL;
     eg_text to = {0};
     EG_TRY(eg_tokenizer_load(&tokenizer, from, err));
@@ -65,7 +67,7 @@ static eg_status copy_tokenizer(const eg_invocation *run, const eg_config *confi
                        "found %zu",
                        from, config->vocab_size, pieces);
     }
-    eg_status status = eg_path_join(&to, run->recipe->init.output, "tokenizer.model", err);
+    eg_status status = eg_path_join(&to, directory, "tokenizer.model", err);
     if (status == EG_OK) {
         status = eg_file_copy(from, to.bytes, err);
     }
@@ -73,15 +75,30 @@ static eg_status copy_tokenizer(const eg_invocation *run, const eg_config *confi
     return status;
 }
 
+static eg_status fill(const eg_invocation *run, const eg_config *config, const char *directory,
+                      const volatile sig_atomic_t *stop, eg_error *err)
+{
+    const eg_recipe *recipe = run->recipe;
+    EG_TRY(check_output(run, err));
+    EG_TRY(eg_model_create_until(config, recipe->init.seed, directory, stop, err));
+    return recipe->model.tokenizer != NULL
+               ? copy_tokenizer(recipe->model.tokenizer, config, directory, err)
+               : EG_OK;
+}
+
 static eg_status make(const eg_invocation *run, const eg_config *config, eg_error *err)
 {
     const char *directory = run->recipe->init.output;
+    const volatile sig_atomic_t *stop = eg_interrupt_watch(run->flags.quiet);
+    eg_output_directory output;
     char count[32];
-    EG_TRY(clear_output(run, err));
-    EG_TRY(eg_model_create(config, run->recipe->init.seed, directory, err));
-    if (run->recipe->model.tokenizer != NULL) {
-        EG_TRY(copy_tokenizer(run, config, err));
+    EG_TRY(eg_output_directory_open(&output, directory, err));
+    const eg_status status = fill(run, config, output.partial, stop, err);
+    if (status != EG_OK) {
+        eg_output_directory_abandon(&output);
+        return status;
     }
+    EG_TRY(eg_output_directory_commit(&output, err));
     printf("%s: %s parameters, %s\n", directory,
            eg_count_text(count, sizeof count, eg_config_parameters(config)),
            eg_dtype_torch_name(config->dtype));

@@ -7,6 +7,7 @@
 #include "model/base/memory.h"
 #include "peft/merge.h"
 #include "recipes/command.h"
+#include "recipes/interrupt.h"
 #include "recipes/opened.h"
 #include "recipes/progress.h"
 
@@ -46,22 +47,25 @@ static eg_status copy_beside(const char *directory, const char *name, const char
     return status;
 }
 
-/* What generate and evaluate need beside the weights: the template that the adapter was
-   trained with, and a tokenizer that was named. */
-static eg_status complete_directory(const eg_invocation *run, const eg_opened *opened,
-                                    eg_error *err)
+/* What generate and evaluate need beside the weights. */
+typedef struct completion {
+    const char *tokenizer;       /* path of one that was named, or NULL */
+    const eg_template *template; /* that the adapter was trained with, or NULL */
+} completion;
+
+static eg_status complete_directory(void *user, const char *directory, eg_error *err)
 {
-    const eg_recipe *recipe = run->recipe;
-    if (recipe->model.tokenizer != NULL) {
-        EG_TRY(copy_beside(recipe->merge.output, "tokenizer.model", recipe->model.tokenizer, err));
+    const completion *with = user;
+    if (with->tokenizer != NULL) {
+        EG_TRY(copy_beside(directory, "tokenizer.model", with->tokenizer, err));
     }
-    if (!opened->has_template) {
+    if (with->template == NULL) {
         return EG_OK;
     }
     eg_text path = {0};
-    eg_status status = eg_path_join(&path, recipe->merge.output, "template.json", err);
+    eg_status status = eg_path_join(&path, directory, "template.json", err);
     if (status == EG_OK) {
-        status = eg_template_save(&opened->template, path.bytes, err);
+        status = eg_template_save(with->template, path.bytes, err);
     }
     eg_text_deinit(&path);
     return status;
@@ -125,17 +129,23 @@ static eg_status merge(const eg_invocation *run, const eg_opened *opened, eg_err
 {
     const eg_recipe *recipe = run->recipe;
     const char *directory = recipe->merge.output;
+    completion with = {.tokenizer = recipe->model.tokenizer,
+                       .template = opened->has_template ? &opened->template : NULL};
     const eg_merge_options options = {
         .convert = recipe->merge.dtype >= 0,
         .dtype = recipe->merge.dtype >= 0 ? (eg_dtype)recipe->merge.dtype : EG_F32,
         .force = recipe->merge.force,
-        .overwrite = run->flags.overwrite};
+        .overwrite = run->flags.overwrite,
+        .complete = complete_directory,
+        .user = &with,
+        .stop = eg_interrupt_watch(run->flags.quiet)};
     eg_merge_report report = {0};
     eg_merge_proof proof = {0};
     eg_status status =
         eg_merge(&opened->model, &opened->adapter, directory, &options, run->log, &report, err);
-    if (status == EG_OK) {
-        status = complete_directory(run, opened, err);
+    if (status == EG_OK && *options.stop != 0) {
+        status =
+            eg_fail(err, EG_INTERRUPTED, "interrupted before the proof; %s is complete", directory);
     }
     if (status == EG_OK) {
         status = prove(run, opened, &proof, err);

@@ -11,9 +11,9 @@
 
 #include "model/base/file.h"
 #include "model/base/memory.h"
+#include "model/base/output_directory.h"
 #include "train/manifest.h"
 #include "train/optimizer_file.h"
-#include "train/run_directory.h"
 
 static const char prefix[] = "checkpoint-";
 static const char state_name[] = "trainer_state.json";
@@ -77,35 +77,42 @@ static eg_status check_finite(const eg_parameters *parameters, eg_error *err)
     return EG_OK;
 }
 
-/* Fill a directory beside its name in the run and publish it. */
+/* Fill a directory beside its name. */
+static eg_status fill_partial(const eg_checkpoint *checkpoint, const eg_trainer_state *state,
+                              fill_directory *fill, const char *partial, eg_error *err)
+{
+    EG_TRY(eg_directory_remove(partial, err));
+    EG_TRY(eg_directory_make(partial, err));
+    return fill(checkpoint, state, partial, err);
+}
+
+/* Fill a directory of the run and publish it. */
 static eg_status write_directory(const eg_checkpoint *checkpoint, const eg_trainer_state *state,
                                  fill_directory *fill, const char *run, const char *name,
                                  eg_error *err)
 {
-    eg_text path = {0}, partial = {0};
+    eg_text path = {0}, partial = {0}, old = {0};
     EG_TRY(check_finite(&checkpoint->adapter->parameters, err));
     eg_status status = eg_path_join(&path, run, name, err);
     if (status == EG_OK) {
         status = eg_text_format(&partial, err, "%s.partial", path.bytes);
     }
     if (status == EG_OK) {
-        status = eg_directory_remove(partial.bytes, err);
+        status = eg_text_format(&old, err, "%s.old", path.bytes);
     }
     if (status == EG_OK) {
-        status = eg_directory_make(partial.bytes, err);
-    }
-    if (status == EG_OK) {
-        status = fill(checkpoint, state, partial.bytes, err);
+        status = fill_partial(checkpoint, state, fill, partial.bytes, err);
         if (status == EG_OK) {
-            status = eg_directory_replace(partial.bytes, path.bytes, err);
+            status = eg_directory_replace(partial.bytes, path.bytes, old.bytes, err);
         }
         if (status != EG_OK) {
             eg_status ignored = eg_directory_remove(partial.bytes, NULL);
             (void)ignored; /* the first failure counts */
         }
     }
-    eg_text_deinit(&path);
+    eg_text_deinit(&old);
     eg_text_deinit(&partial);
+    eg_text_deinit(&path);
     return status;
 }
 

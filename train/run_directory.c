@@ -5,13 +5,13 @@
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <unistd.h>
 
 #include "model/base/file.h"
 #include "model/base/memory.h"
+#include "model/base/output_directory.h"
 
 static const char lock_name[] = ".lock";
 
@@ -60,28 +60,13 @@ static eg_status remove_entry(const char *directory, const char *name, void *use
     return status;
 }
 
-static bool cut_suffix(eg_text *path, const char *suffix)
+/* NAME.old is NAME, set aside for a newer one. */
+static eg_status recover_old(const char *old, eg_error *err)
 {
-    const size_t length = strlen(suffix);
-    if (path->length < length || strcmp(path->bytes + path->length - length, suffix) != 0) {
-        return false;
-    }
-    path->length -= length;
-    path->bytes[path->length] = '\0';
-    return true;
-}
-
-/* A NAME.old whose NAME is missing is the last good one: a crash came between two renames. */
-static eg_status restore_old(const char *old, const char *directory, const char *name,
-                             eg_error *err)
-{
-    eg_text path = {0};
-    eg_status status = eg_path_join(&path, directory, name, err);
-    if (status == EG_OK && cut_suffix(&path, ".old") && !eg_path_exists(path.bytes) &&
-        rename(old, path.bytes) != 0) {
-        status = fail_errno(err, old, "rename to its name without .old");
-    }
-    eg_text_deinit(&path);
+    char *name = NULL;
+    EG_TRY(eg_copy_bytes(&name, old, strlen(old) - strlen(".old"), err));
+    const eg_status status = eg_directory_recover(name, old, err);
+    eg_free(name);
     return status;
 }
 
@@ -94,11 +79,8 @@ static eg_status tidy_entry(const char *directory, const char *name, void *user,
     }
     eg_text path = {0};
     eg_status status = eg_path_join(&path, directory, name, err);
-    if (status == EG_OK && old) {
-        status = restore_old(path.bytes, directory, name, err);
-    }
     if (status == EG_OK) {
-        status = eg_directory_remove(path.bytes, err);
+        status = old ? recover_old(path.bytes, err) : eg_directory_remove(path.bytes, err);
     }
     eg_text_deinit(&path);
     return status;
@@ -186,27 +168,4 @@ void eg_run_directory_close(eg_run_directory *run)
     }
     eg_free(run->path);
     *run = (eg_run_directory){.lock = -1};
-}
-
-eg_status eg_directory_replace(const char *from, const char *to, eg_error *err)
-{
-    if (!eg_path_exists(to)) {
-        return eg_directory_publish(from, to, err);
-    }
-    eg_text old = {0};
-    eg_status status = eg_text_format(&old, err, "%s.old", to);
-    if (status == EG_OK) {
-        status = eg_directory_remove(old.bytes, err);
-    }
-    if (status == EG_OK && rename(to, old.bytes) != 0) {
-        status = fail_errno(err, to, "set aside");
-    }
-    if (status == EG_OK) {
-        status = eg_directory_publish(from, to, err);
-    }
-    if (status == EG_OK) {
-        status = eg_directory_remove(old.bytes, err);
-    }
-    eg_text_deinit(&old);
-    return status;
 }

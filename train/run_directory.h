@@ -35,8 +35,4 @@ EG_CHECKED eg_status eg_run_directory_open(eg_run_directory *run, const char *pa
                                            eg_run_mode mode, eg_error *err);
 void eg_run_directory_close(eg_run_directory *run);
 
-/* Publish a finished directory under a name that may be taken: the older one is removed once
-   the new one stands. */
-EG_CHECKED eg_status eg_directory_replace(const char *from, const char *to, eg_error *err);
-
 #endif

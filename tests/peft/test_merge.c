@@ -296,6 +296,46 @@ START_TEST(output_is_complete_and_never_in_the_way)
 }
 END_TEST
 
+static eg_status fail_to_complete(void *user, const char *directory, eg_error *err)
+{
+    (void)user;
+    ck_assert(eg_path_exists(tiny_path(directory, "model.safetensors")));
+    return eg_fail(err, EG_FAILED, "no further files");
+}
+
+/* A stop, a failure at the very end, and a kill between the two renames of a replacement. */
+START_TEST(an_earlier_merge_stands_until_the_new_one_is_complete)
+{
+    fixture f;
+    eg_error err = {0};
+    eg_merge_report report;
+    char aside[128];
+    volatile sig_atomic_t stop = 1;
+    const eg_config config = tiny_config(true);
+    set_up(&f, &config, EG_LORA, "qkv_proj", 0.1);
+    snprintf(aside, sizeof aside, "%s.old.partial", f.out.path);
+    const eg_merge_options stopped = {.overwrite = true, .stop = &stop};
+    const eg_merge_options failing = {.overwrite = true, .complete = fail_to_complete};
+
+    CHECK_FAILS(eg_merge(&f.model, &f.adapter, f.out.path, &stopped, NULL, &report, &err),
+                EG_INTERRUPTED, "nothing was written", err);
+    ck_assert(!eg_path_exists(f.out.path));
+    report = merge(&f, &keep);
+    eg_merge_report_deinit(&report);
+    CHECK_FAILS(eg_merge(&f.model, &f.adapter, f.out.path, &stopped, NULL, &report, &err),
+                EG_INTERRUPTED, "interrupted", err);
+    CHECK_FAILS(eg_merge(&f.model, &f.adapter, f.out.path, &failing, NULL, &report, &err),
+                EG_FAILED, "no further files", err);
+    ck_assert(eg_path_exists(tiny_path(f.out.path, "elmgraft.json")));
+
+    ck_assert_int_eq(rename(f.out.path, aside), 0);
+    CHECK_FAILS(eg_merge(&f.model, &f.adapter, f.out.path, &keep, NULL, &report, &err), EG_USAGE,
+                "it is an earlier merge", err);
+    ck_assert(eg_path_exists(tiny_path(f.out.path, "elmgraft.json")) && !eg_path_exists(aside));
+    tear_down(&f);
+}
+END_TEST
+
 START_TEST(shards_stay_shards)
 {
     eg_error err = {0};
@@ -330,4 +370,4 @@ END_TEST
 EG_SUITE_MAIN("peft/merge", golden_cases_reproduce, merged_model_equals_adapter,
               b43_rounding_is_reported_and_f32_keeps_all, f16_overflow_is_refused,
               b45_second_merge_is_refused, output_is_complete_and_never_in_the_way,
-              shards_stay_shards)
+              an_earlier_merge_stands_until_the_new_one_is_complete, shards_stay_shards)

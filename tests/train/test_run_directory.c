@@ -132,20 +132,6 @@ START_TEST(what_a_crash_left_is_cleared)
 }
 END_TEST
 
-START_TEST(a_directory_replaces_an_older_one)
-{
-    suite_directory(root);
-    eg_error err = {0};
-    put("new/b");
-    CHECK_OK(eg_directory_replace(in_root("new"), in_root("best"), &err), err);
-    ck_assert(has("best/b") && !has("new"));
-    put("new/c");
-    CHECK_OK(eg_directory_replace(in_root("new"), in_root("best"), &err), err);
-    ck_assert(has("best/c") && !has("best/b") && !has("best.old"));
-    cleanup();
-}
-END_TEST
-
 EG_SUITE_MAIN("train/run_directory", a_new_run_needs_an_empty_directory,
               overwriting_removes_only_what_a_run_wrote, a_resume_needs_a_run, one_run_at_a_time,
-              what_a_crash_left_is_cleared, a_directory_replaces_an_older_one)
+              what_a_crash_left_is_cleared)
