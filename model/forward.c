@@ -79,6 +79,7 @@ static eg_status bind_batch(eg_session *s, const eg_batch *batch, eg_error *err)
 static void run_layers(eg_session *s, const int32_t *ids, eg_cache *cache)
 {
     const eg_config *config = &s->model->config;
+    eg_stage_mark(s->clock, EG_STAGE_OTHER);
     eg_embedding_forward(&s->model->embedding, eg_graft_at(s->grafts, eg_site_embedding()), ids,
                          s->tokens, s->saved[0].input, &s->embedding, s->linear.low);
     for (size_t l = 0; l < config->layers; l++) {

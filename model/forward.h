@@ -23,6 +23,7 @@
 #include "model/batch.h"
 #include "model/graft.h"
 #include "model/model.h"
+#include "model/stage_clock.h"
 
 /* What a forward pass leaves for a backward pass. */
 typedef enum eg_keep {
@@ -57,6 +58,9 @@ EG_CHECKED eg_status eg_session_open(eg_session **out, const eg_model *model,
                                      const eg_grafts *grafts, const eg_session_options *options,
                                      eg_error *err);
 void eg_session_free(eg_session *session);
+
+/* Let a clock see what this session's passes do from now on; NULL: none. */
+void eg_session_time(eg_session *session, eg_stage_clock *clock);
 
 /* Run the batch. dropout NULL: an evaluation pass, without dropout. The batch must stay valid
    until its backward pass is done. Fails with EG_FAILED when it is larger than the session or

@@ -54,6 +54,7 @@ eg_attention eg_layer_attention(eg_session *s, size_t layer, eg_cache *cache)
     const float *qkv = s->saved[layer].qkv;
     const eg_rope rope = eg_session_rope(s);
     float *k = cache != NULL ? cache->keys[layer] + cache->length * kv : s->k;
+    eg_stage_mark(s->clock, EG_STAGE_ELEMENTWISE);
     eg_rope_forward(&rope, weights->q_norm, weights->query_heads, s->tokens, qkv, stride, s->q,
                     query);
     eg_rope_forward(&rope, weights->k_norm, weights->kv_heads, s->tokens, qkv + query, stride, k,
@@ -94,17 +95,22 @@ void eg_layer_forward(eg_session *s, size_t layer, float *out, eg_cache *cache)
     const size_t count = s->tokens * dim;
     const bool kept = eg_layer_keeps(s, layer);
 
+    eg_stage_mark(s->clock, EG_STAGE_ELEMENTWISE);
     eg_rms_norm(saved->input, weights->attn_norm, s->tokens, dim, config->norm_eps, s->normed);
     apply_linear(s, layer, EG_SITE_QKV, s->normed, saved->qkv);
     const eg_attention attention = eg_layer_attention(s, layer, cache);
+    eg_stage_mark(s->clock, EG_STAGE_ATTENTION_FORWARD);
     eg_attention_forward(&attention, saved->attended, kept ? saved->lse : NULL, s->attention,
                          s->options.max_row);
     apply_linear(s, layer, EG_SITE_OUT, saved->attended, s->branch);
+    eg_stage_mark(s->clock, EG_STAGE_ELEMENTWISE);
     add_residual(saved->input, s->branch, count, saved->middle);
 
     eg_rms_norm(saved->middle, weights->ffn_norm, s->tokens, dim, config->norm_eps, s->normed);
     apply_linear(s, layer, EG_SITE_PROJ_1, s->normed, saved->halves);
+    eg_stage_mark(s->clock, EG_STAGE_ELEMENTWISE);
     eg_swiglu(saved->halves, s->tokens, weights->ffn_dim, s->gated);
     apply_linear(s, layer, EG_SITE_PROJ_2, s->gated, s->branch);
+    eg_stage_mark(s->clock, EG_STAGE_ELEMENTWISE);
     add_residual(saved->middle, s->branch, count, out);
 }

@@ -276,6 +276,12 @@ void eg_session_free(eg_session *session)
     }
 }
 
+void eg_session_time(eg_session *session, eg_stage_clock *clock)
+{
+    session->clock = clock;
+    session->linear.clock = clock;
+}
+
 const float *eg_hidden(const eg_session *session)
 {
     return session->hidden;

@@ -11,6 +11,7 @@
 #include "model/kernels/embedding.h"
 #include "model/kernels/linear.h"
 #include "model/kernels/rope.h"
+#include "model/stage_clock.h"
 
 /* What one layer leaves for its backward pass. Layers that keep nothing share one set. */
 typedef struct eg_layer_saved {
@@ -28,8 +29,9 @@ struct eg_session {
     const eg_grafts *grafts;
     eg_session_options options;
     eg_arena arena;
-    size_t lowest; /* the lowest site that trains; sites are numbered in the order of the
-                      forward pass. eg_site_count when none does */
+    eg_stage_clock *clock; /* NULL: nobody wants to know */
+    size_t lowest;         /* the lowest site that trains; sites are numbered in the order of the
+                              forward pass. eg_site_count when none does */
 
     /* The batch of the last pass. */
     const eg_batch *batch;

@@ -27,15 +27,18 @@ static bool feed_forward_backward(eg_session *s, size_t layer)
     const eg_layer *weights = &s->model->layers[layer];
     const eg_layer_saved *saved = &s->saved[layer];
     const size_t dim = config->model_dim;
+    eg_stage_mark(s->clock, EG_STAGE_ELEMENTWISE);
     eg_swiglu(saved->halves, s->tokens, weights->ffn_dim, s->gated);
     if (!linear_backward(s, layer, EG_SITE_PROJ_2, s->gated, s->d_residual, s->d_gated)) {
         return false;
     }
+    eg_stage_mark(s->clock, EG_STAGE_ELEMENTWISE);
     eg_swiglu_backward(saved->halves, s->d_gated, s->tokens, weights->ffn_dim, s->d_halves);
     eg_rms_norm(saved->middle, weights->ffn_norm, s->tokens, dim, config->norm_eps, s->normed);
     if (!linear_backward(s, layer, EG_SITE_PROJ_1, s->normed, s->d_halves, s->d_normed)) {
         return false;
     }
+    eg_stage_mark(s->clock, EG_STAGE_ELEMENTWISE);
     eg_rms_norm_backward(saved->middle, weights->ffn_norm, s->d_normed, s->tokens, dim,
                          config->norm_eps, s->d_residual);
     return true;
@@ -58,7 +61,9 @@ static void attention_backward(eg_session *s, size_t layer)
                                             .dk = s->d_qkv + query,
                                             .dv = s->d_qkv + query + kv,
                                             .d_stride = stride};
+    eg_stage_mark(s->clock, EG_STAGE_ATTENTION_BACKWARD);
     eg_attention_backward(&attention, &gradient, s->attention, s->options.max_row);
+    eg_stage_mark(s->clock, EG_STAGE_ELEMENTWISE);
     const eg_rope rope = eg_session_rope(s);
     eg_rope_backward(&rope, weights->q_norm, weights->query_heads, s->tokens, saved->qkv, stride,
                      s->d_qkv, stride);
@@ -81,6 +86,7 @@ static bool self_attention_backward(eg_session *s, size_t layer)
     if (!linear_backward(s, layer, EG_SITE_QKV, s->normed, s->d_qkv, s->d_normed)) {
         return false;
     }
+    eg_stage_mark(s->clock, EG_STAGE_ELEMENTWISE);
     eg_rms_norm_backward(saved->input, weights->attn_norm, s->d_normed, s->tokens, dim,
                          config->norm_eps, s->d_residual);
     return true;
@@ -102,6 +108,7 @@ void eg_backward(eg_session *s)
     if (s->lowest >= eg_site_head(config)) {
         return;
     }
+    eg_stage_mark(s->clock, EG_STAGE_ELEMENTWISE);
     memset(s->d_residual, 0, count * sizeof(float));
     eg_rms_norm_backward(s->residual, s->model->norm, s->d_normed, s->tokens, config->model_dim,
                          config->norm_eps, s->d_residual);
@@ -110,6 +117,7 @@ void eg_backward(eg_session *s)
             return;
         }
     }
+    eg_stage_mark(s->clock, EG_STAGE_OTHER);
     eg_embedding_backward(&s->model->embedding, eg_graft_at(s->grafts, eg_site_embedding()),
                           s->batch->ids, s->tokens, s->d_residual, &s->embedding, s->linear.low);
 }

@@ -67,6 +67,7 @@ void eg_head_loss(eg_session *s, eg_loss *loss, float *token_nll)
     const eg_linear head = head_linear(s, &mask);
     const eg_linear_saved saved = {0};
     *loss = (eg_loss){0};
+    eg_stage_hold(s->clock, EG_STAGE_HEAD);
     if (token_nll != NULL) {
         memset(token_nll, 0, s->tokens * sizeof *token_nll);
     }
@@ -78,6 +79,7 @@ void eg_head_loss(eg_session *s, eg_loss *loss, float *token_nll)
             token_nll[s->head_tokens[i]] = (float)s->head_nll[i];
         }
     }
+    eg_stage_release(s->clock);
 }
 
 void eg_head_loss_backward(eg_session *s, size_t total_targets, double z_loss, eg_loss *loss)
@@ -87,6 +89,7 @@ void eg_head_loss_backward(eg_session *s, size_t total_targets, double z_loss, e
     eg_dropout_mask mask;
     const eg_linear head = head_linear(s, &mask);
     *loss = (eg_loss){0};
+    eg_stage_hold(s->clock, EG_STAGE_HEAD);
     memset(s->d_normed, 0, s->tokens * dim * sizeof(float));
     for (target_block block = gather_targets(s, 0); block.count > 0;
          block = gather_targets(s, block.next)) {
@@ -101,4 +104,5 @@ void eg_head_loss_backward(eg_session *s, size_t total_targets, double z_loss, e
             memcpy(s->d_normed + s->head_tokens[i] * dim, s->d_head + i * dim, dim * sizeof(float));
         }
     }
+    eg_stage_release(s->clock);
 }

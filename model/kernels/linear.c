@@ -23,6 +23,7 @@ static void add_frozen_rest(const eg_linear *linear, const float *x, const float
     for (size_t i = 0; i < count; i++) {
         scratch->rest[i] = x[i] - dropped[i];
     }
+    eg_stage_mark(scratch->clock, EG_STAGE_BASE_FORWARD);
     eg_matrix_forward(linear->weight, scratch->rest, n, y, true, scratch->widened);
 }
 
@@ -31,16 +32,20 @@ void eg_linear_forward(const eg_linear *linear, const float *x, size_t n, float 
 {
     const eg_matrix *w = linear->weight;
     const eg_graft *graft = linear->graft;
+    eg_stage_mark(scratch->clock, EG_STAGE_BASE_FORWARD);
     if (graft == NULL) {
         eg_matrix_forward(w, x, n, y, false, scratch->widened);
         return;
     }
+    eg_stage_mark(scratch->clock, EG_STAGE_ADAPTER);
     const float *dropped = dropped_input(linear, x, n, scratch);
     const bool dora = graft->row_scale != NULL;
     float *down = saved->down != NULL ? saved->down : scratch->low;
     float *product = !dora ? y : (saved->product != NULL ? saved->product : scratch->output);
     eg_gemm_forward(dropped, graft->a, down, n, w->columns, graft->rank, 1.0f, 0.0f);
+    eg_stage_mark(scratch->clock, EG_STAGE_BASE_FORWARD);
     eg_matrix_forward(w, dora ? dropped : x, n, product, false, scratch->widened);
+    eg_stage_mark(scratch->clock, EG_STAGE_ADAPTER);
     eg_gemm_forward(down, graft->b, product, n, graft->rank, w->rows, graft->scale, 1.0f);
     if (dora) {
         eg_row_scale(product, graft->row_scale, n, w->rows, y);
@@ -73,10 +78,14 @@ static void input_gradient_dropped(const eg_linear *linear, const float *dy, con
         for (size_t i = 0; i < count; i++) {
             difference[i] = dy_scaled[i] - dy[i];
         }
+        eg_stage_mark(scratch->clock, EG_STAGE_BASE_BACKWARD);
         eg_matrix_backward(w, difference, n, masked, true, scratch->widened);
+        eg_stage_mark(scratch->clock, EG_STAGE_ADAPTER);
     }
     eg_dropout_apply(linear->mask, masked, n, w->columns, masked);
+    eg_stage_mark(scratch->clock, EG_STAGE_BASE_BACKWARD);
     eg_matrix_backward(w, dy, n, dx, false, scratch->widened);
+    eg_stage_mark(scratch->clock, EG_STAGE_ADAPTER);
     add(masked, n * w->columns, dx);
 }
 
@@ -87,11 +96,13 @@ void eg_linear_backward(const eg_linear *linear, const float *x, const float *dy
     const eg_graft *graft = linear->graft;
     if (graft == NULL) {
         if (dx != NULL) {
+            eg_stage_mark(scratch->clock, EG_STAGE_BASE_BACKWARD);
             eg_matrix_backward(w, dy, n, dx, false, scratch->widened);
         }
         return;
     }
     const float *dy_scaled = dy;
+    eg_stage_mark(scratch->clock, EG_STAGE_ADAPTER);
     if (graft->row_scale != NULL) {
         if (graft->dm != NULL) {
             eg_row_scale_magnitude(dy, saved->product, graft->row_norm, n, w->rows, graft->dm);
@@ -115,6 +126,8 @@ void eg_linear_backward(const eg_linear *linear, const float *x, const float *dy
         input_gradient_dropped(linear, dy, dy_scaled, n, dx, scratch);
         return;
     }
+    eg_stage_mark(scratch->clock, EG_STAGE_BASE_BACKWARD);
     eg_matrix_backward(w, dy_scaled, n, dx, false, scratch->widened);
+    eg_stage_mark(scratch->clock, EG_STAGE_ADAPTER);
     eg_gemm_input(scratch->low, graft->a, dx, n, w->columns, graft->rank, 1.0f, 1.0f);
 }

@@ -21,6 +21,7 @@
 #include "model/graft.h"
 #include "model/kernels/dropout.h"
 #include "model/matrix.h"
+#include "model/stage_clock.h"
 
 typedef struct eg_linear {
     const eg_matrix *weight;
@@ -37,11 +38,12 @@ typedef struct eg_linear_saved {
 
 /* Scratch shared by all layers; for n tokens. */
 typedef struct eg_linear_scratch {
-    float *input;   /* [n, in]: x̃ */
-    float *rest;    /* [n, in]: x − x̃, for DoRA under dropout */
-    float *low;     /* [n, rank] */
-    float *output;  /* [n, out]: z or gc, for DoRA */
-    float *widened; /* eg_matrix_scratch(weight) */
+    float *input;          /* [n, in]: x̃ */
+    float *rest;           /* [n, in]: x − x̃, for DoRA under dropout */
+    float *low;            /* [n, rank] */
+    float *output;         /* [n, out]: z or gc, for DoRA */
+    float *widened;        /* eg_matrix_scratch(weight) */
+    eg_stage_clock *clock; /* or NULL */
 } eg_linear_scratch;
 
 /* y [n, out] from x [n, in]. */
