@@ -203,7 +203,7 @@ static eg_status take_record(void *user, const eg_record *record, const eg_sourc
     return load->visitor->visit(load->visitor->user, &scanned, err);
 }
 
-/* Warn of rows that are left out; fail when none is left. */
+/* Warn of rows that are left out or cut; fail when none is left. */
 static eg_status check_left(const eg_dataset *set, size_t max_length, const eg_log *log,
                             eg_error *err)
 {
@@ -225,6 +225,13 @@ static eg_status check_left(const eg_dataset *set, size_t max_length, const eg_l
             "on line %zu, has %zu tokens), %zu without a target",
             set->path, dropped, report->rows_read, report->rows_dropped_long, max_length,
             report->longest_read_line, report->longest_read, report->rows_dropped_no_target);
+    }
+    if (report->rows_cut > 0) {
+        eg_log_write(log, EG_WARNING,
+                     "%s: %zu of %zu rows are cut to max_length %zu (the longest, on line %zu, has "
+                     "%zu tokens)",
+                     set->path, report->rows_cut, report->rows_read, max_length,
+                     report->longest_read_line, report->longest_read);
     }
     return EG_OK;
 }

@@ -60,6 +60,7 @@ void eg_reporter_end(eg_reporter *reporter)
     remove_bar(reporter);
     if (reporter->waits) {
         write_line(reporter);
+        fprintf(stderr, "  validation at step %zu: not finished\n", reporter->progress.last.step);
     }
 }
 
