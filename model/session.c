@@ -56,11 +56,11 @@ static float *floats(eg_arena *arena, size_t rows, size_t columns)
                : eg_arena_take(arena, (size_t)-1, (size_t)-1); /* too large: the arena says so */
 }
 
-static size_t lowest_trained(const eg_session *s)
+size_t eg_lowest_trained(const eg_model *model, const eg_grafts *grafts)
 {
-    const size_t count = eg_site_count(&s->model->config);
+    const size_t count = eg_site_count(&model->config);
     for (size_t site = 0; site < count; site++) {
-        if (eg_graft_trains(eg_graft_at(s->grafts, site))) {
+        if (eg_graft_trains(eg_graft_at(grafts, site))) {
             return site;
         }
     }
@@ -204,7 +204,7 @@ void eg_session_lay_out(eg_session *s, eg_arena *arena)
 {
     const eg_config *config = &s->model->config;
     const size_t t = s->options.max_tokens;
-    s->lowest = lowest_trained(s);
+    s->lowest = eg_lowest_trained(s->model, s->grafts);
     const widths w = measure_widths(s);
     s->spans = eg_arena_take(arena, t, sizeof *s->spans);
     s->positions = eg_arena_take(arena, t, sizeof *s->positions);

@@ -78,6 +78,9 @@ struct eg_session {
     float *d_head;     /* [head_rows, dim] */
 };
 
+/* The lowest site that trains, or eg_site_count. */
+size_t eg_lowest_trained(const eg_model *model, const eg_grafts *grafts);
+
 /* Lay all buffers out in the arena (planning or real). max_row and head_rows must be set. */
 void eg_session_lay_out(eg_session *session, eg_arena *arena);
 

@@ -15,7 +15,7 @@ const eg_command eg_commands[] = {
      "the resolved recipe, metrics.jsonl, checkpoints and the adapter in peft's form. Ctrl-C\n"
      "finishes the step and saves; --resume goes on to the same result, bit for bit.",
      {"# the recipe as it stands\n  elmgraft finetune recipes/openelm-270m-lora.yaml",
-      "# check model, data and memory without training\n"
+      "# check model and data, forecast memory and time, without training\n"
       "  elmgraft finetune recipes/openelm-270m-lora.yaml --dry-run",
       "# change settings\n"
       "  elmgraft finetune recipes/openelm-270m-lora.yaml adapter.rank=16 train.epochs=3",
@@ -87,6 +87,19 @@ const eg_command eg_commands[] = {
       "# rows of a test set that stand in it, as JSON\n"
       "  elmgraft data train.jsonl data.against='[test.json]' --json",
       NULL}},
+    {EG_COMMAND_BENCH,
+     "bench",
+     "[RECIPE.yaml]",
+     "time training steps and show what this machine can do",
+     "Show the processor and the ways it can compute, measure its ceilings (arithmetic on\n"
+     "registers, reading memory), and time whole training steps on random tokens, stage by stage,\n"
+     "against them.",
+     {"# OpenELM-270M with random weights, LoRA as the recipe says\n"
+      "  elmgraft bench recipes/openelm-270m-lora.yaml bench.size=270M",
+      "# DoRA in bf16 on one long row, as JSON\n"
+      "  elmgraft bench bench.size=270M adapter.method=dora adapter.rank=16 "
+      "compute.precision=bf16 bench.rows=1 bench.length=1024 --json",
+      "# only what this machine is and supports\n  elmgraft bench bench.what=machine", NULL}},
     {EG_COMMAND_INIT,
      "init",
      "[RECIPE.yaml]",
@@ -112,14 +125,14 @@ enum { ALL = ~0 };
 
 static const flag flags[] = {
     {"--dry-run", EG_COMMAND_FINETUNE, offsetof(eg_flags, dry_run),
-     "resolve and check everything, print the memory plan, train nothing"},
+     "resolve and check everything, print a plan of memory and time, train nothing"},
     {"--resume", EG_COMMAND_FINETUNE, offsetof(eg_flags, resume),
      "go on from the newest checkpoint of the run directory"},
     {"--overwrite", EG_COMMAND_FINETUNE | EG_COMMAND_MERGE | EG_COMMAND_INIT,
      offsetof(eg_flags, overwrite), "replace what the output directory holds"},
     {"--json",
-     EG_COMMAND_DATA | EG_COMMAND_INSPECT | EG_COMMAND_EVALUATE | EG_COMMAND_MERGE |
-         EG_COMMAND_GENERATE,
+     EG_COMMAND_BENCH | EG_COMMAND_DATA | EG_COMMAND_INSPECT | EG_COMMAND_EVALUATE |
+         EG_COMMAND_MERGE | EG_COMMAND_GENERATE,
      offsetof(eg_flags, json), "write the result as JSON"},
     {"--quiet", (unsigned)ALL, offsetof(eg_flags, quiet),
      "show errors and results only, no notes and no progress"},

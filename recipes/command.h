@@ -18,6 +18,7 @@ typedef struct eg_invocation {
     const eg_log *log; /* standard error; silent with --quiet */
 } eg_invocation;
 
+eg_status eg_command_bench(const eg_invocation *run, eg_error *err);
 eg_status eg_command_data(const eg_invocation *run, eg_error *err);
 eg_status eg_command_evaluate(const eg_invocation *run, eg_error *err);
 eg_status eg_command_finetune(const eg_invocation *run, eg_error *err);

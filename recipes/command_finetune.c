@@ -9,11 +9,14 @@
 #include "recipes/reporter.h"
 #include "recipes/settings.h"
 
-static eg_status write_plan(const eg_invocation *run, const eg_finetune *tune,
-                            const eg_text *recipe, eg_error *err)
+static eg_status write_plan(const eg_invocation *run, eg_finetune *tune, const eg_text *recipe,
+                            eg_error *err)
 {
     eg_text text = {0};
-    const eg_status status = eg_finetune_describe(tune, &text, err);
+    eg_status status = eg_finetune_describe(tune, &text, err);
+    if (status == EG_OK && run->flags.dry_run) {
+        status = eg_finetune_forecast(tune, &text, err);
+    }
     if (status == EG_OK && run->flags.dry_run) {
         printf("%s\n%s", text.bytes, recipe->bytes);
     } else if (status == EG_OK && !run->flags.quiet) {

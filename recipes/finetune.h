@@ -32,6 +32,10 @@ EG_CHECKED eg_status eg_finetune_load_data(eg_finetune *tune, eg_error *err);
 /* What the run will be: model, adapter, data, steps, and the memory it takes. */
 EG_CHECKED eg_status eg_finetune_describe(const eg_finetune *tune, eg_text *text, eg_error *err);
 
+/* How long the run will take, from about two seconds of its steps (train/forecast.h): tokens/s,
+   and the time of a step, an epoch and the run. The adapter's gradients are overwritten. */
+EG_CHECKED eg_status eg_finetune_forecast(eg_finetune *tune, eg_text *text, eg_error *err);
+
 /* Warn of a rank above what the matrices can use, and of a plan above the machine's memory. */
 void eg_finetune_warn(const eg_finetune *tune);
 

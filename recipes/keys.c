@@ -39,6 +39,7 @@ static const char *const dtypes[] = {
     [EG_F32] = "float32", [EG_F16] = "float16", [EG_BF16] = "bfloat16", NULL};
 static const char *const precisions[] = {"auto", "f32", "bf16", NULL};
 static const char *const kernels[] = {"auto", "avx512_bf16", "reference", NULL};
+static const char *const benches[] = {"all", "machine", "ceilings", "step", NULL};
 static const char *const activations[] = {"save", "recompute", NULL};
 
 const eg_section eg_sections[] = {
@@ -50,6 +51,7 @@ const eg_section eg_sections[] = {
     {"generate", "What `elmgraft generate` writes."},
     {"merge", "What `elmgraft merge` writes."},
     {"init", "The checkpoint that `elmgraft init` makes."},
+    {"bench", "What `elmgraft bench` times."},
     {"compute", "How it is computed."},
     {"output", "The run directory."},
     {NULL, NULL},
@@ -62,6 +64,7 @@ const eg_exclusion eg_exclusions[] = {
     {"adapter.targets", "adapter.targets_regex"},
     {"data.validation", "data.validation_fraction"},
     {"init.size", "init.config"},
+    {"bench.size", "model.path"},
 };
 const size_t eg_exclusion_count = sizeof eg_exclusions / sizeof eg_exclusions[0];
 
@@ -131,6 +134,7 @@ const size_t eg_exclusion_count = sizeof eg_exclusions / sizeof eg_exclusions[0]
 #define GEN EG_COMMAND_GENERATE
 #define INSPECT EG_COMMAND_INSPECT
 #define DATA EG_COMMAND_DATA
+#define BENCH EG_COMMAND_BENCH
 #define USED .commands =
 #define NEEDED .required =
 #define ALSO .synonyms =
@@ -143,7 +147,7 @@ const size_t eg_exclusion_count = sizeof eg_exclusions / sizeof eg_exclusions[0]
 
 /* clang-format off */
 const eg_key eg_keys[] = {
-    PATH(model.path, USED TUNE | MERGE | EVAL | GEN | INSPECT | DATA, NEEDED TUNE | MERGE | EVAL | GEN,
+    PATH(model.path, USED TUNE | MERGE | EVAL | GEN | INSPECT | DATA | BENCH, NEEDED TUNE | MERGE | EVAL | GEN,
          ALSO "model_name_or_path base_model base model_path pretrained_model_name_or_path",
          HELP "directory of the base model: config.json and safetensors, as on the Hugging Face hub"),
     PATH(model.tokenizer, USED TUNE | MERGE | EVAL | GEN | INIT | DATA,
@@ -153,28 +157,28 @@ const eg_key eg_keys[] = {
     PATH(adapter.path, USED TUNE | MERGE | EVAL | GEN, NEEDED MERGE,
          ALSO "adapter_path adapter_name_or_path resume_adapter_file lora",
          HELP "adapter directory to use; finetune goes on from it"),
-    CHOICE(adapter.method, "lora", methods, USED TUNE,
+    CHOICE(adapter.method, "lora", methods, USED TUNE | BENCH,
            ALSO "fine_tune_type type use_dora peft_type", HELP "kind of adapter"),
-    SIZE(adapter.rank, "8", 1, 65536, USED TUNE, ALSO "r lora_r lora_rank lora_ranks dim",
+    SIZE(adapter.rank, "8", 1, 65536, USED TUNE | BENCH, ALSO "r lora_r lora_rank lora_ranks dim",
          HELP "rank of the update B A"),
-    REAL(adapter.alpha, "16", 0, HUGE_REAL, .above = true, USED TUNE, ALSO "lora_alpha scale",
+    REAL(adapter.alpha, "16", 0, HUGE_REAL, .above = true, USED TUNE | BENCH, ALSO "lora_alpha scale",
          HELP "the update is scaled by alpha / rank"),
-    REAL(adapter.dropout, "0", 0, 1, .below = true, USED TUNE, ALSO "lora_dropout",
+    REAL(adapter.dropout, "0", 0, 1, .below = true, USED TUNE | BENCH, ALSO "lora_dropout",
          HELP "share of the adapter's inputs that is dropped while training"),
-    STRINGS(adapter.targets, "[qkv_proj, out_proj, proj_1, proj_2]", .least = 1, USED TUNE,
+    STRINGS(adapter.targets, "[qkv_proj, out_proj, proj_1, proj_2]", .least = 1, USED TUNE | BENCH,
             ALSO "target_modules keys lora_target modules lora_target_modules lora_modules",
             HELP "modules that get an adapter; also token_embeddings, and lm_head where untied"),
-    STRING(adapter.targets_regex, NULL, USED TUNE,
+    STRING(adapter.targets_regex, NULL, USED TUNE | BENCH,
            HELP "a regular expression over full module names, instead of targets"),
-    SIZES(adapter.layers, 65536, USED TUNE, ALSO "layers_to_transform num_layers lora_layers",
+    SIZES(adapter.layers, 65536, USED TUNE | BENCH, ALSO "layers_to_transform num_layers lora_layers",
           HELP "layers that get an adapter, from 0; not given: all"),
-    NUMBERS(adapter.rank_pattern, 1, 65536, USED TUNE,
+    NUMBERS(adapter.rank_pattern, 1, 65536, USED TUNE | BENCH,
             HELP "another rank for modules whose name matches, {PATTERN: RANK}"),
-    NUMBERS(adapter.alpha_pattern, 0, HUGE_REAL, USED TUNE,
+    NUMBERS(adapter.alpha_pattern, 0, HUGE_REAL, USED TUNE | BENCH,
             HELP "another alpha for modules whose name matches, {PATTERN: ALPHA}"),
-    BOOL(adapter.use_rslora, "false", USED TUNE, ALSO "rslora",
+    BOOL(adapter.use_rslora, "false", USED TUNE | BENCH, ALSO "rslora",
          HELP "scale by alpha / sqrt(rank) instead"),
-    CHOICE(adapter.init, "kaiming", inits, USED TUNE, ALSO "init_lora_weights",
+    CHOICE(adapter.init, "kaiming", inits, USED TUNE | BENCH, ALSO "init_lora_weights",
            HELP "distribution that A starts from; B starts at zero"),
 
     PATH(data.train, USED TUNE, NEEDED TUNE, ALSO "dataset data path train_file source",
@@ -308,14 +312,24 @@ const eg_key eg_keys[] = {
     PATH(init.output, USED INIT, NEEDED INIT, ALSO "directory path",
          HELP "directory to write"),
 
-    CHOICE(compute.precision, "f32", precisions, USED TUNE | EVAL | GEN, ALSO "dtype bf16 fp16",
+    CHOICE(bench.what, "all", benches, USED BENCH,
+           HELP "the machine, its ceilings, whole training steps, or all three"),
+    STRING(bench.size, NULL, USED BENCH, ALSO "model name",
+           HELP "an official size with random weights instead of model.path's; neither: 270M"),
+    SIZE(bench.rows, "4", 1, 1e6, USED BENCH, ALSO "batch batch_size", HELP "rows of a step"),
+    SIZE(bench.length, "256", 2, 1e6, USED BENCH, ALSO "seq seq_length max_length",
+         HELP "tokens of a row, random ones"),
+    SIZE(bench.steps, "5", 1, 1000, USED BENCH, ALSO "iters",
+         HELP "steps that are timed, after one that is not"),
+
+    CHOICE(compute.precision, "f32", precisions, USED TUNE | EVAL | GEN | BENCH, ALSO "dtype bf16 fp16",
            HELP "arithmetic of products with frozen weights; auto: bf16 where the processor "
                 "has it, else f32"),
-    CHOICE(compute.kernels, "auto", kernels, USED TUNE | EVAL | GEN,
+    CHOICE(compute.kernels, "auto", kernels, USED TUNE | EVAL | GEN | BENCH,
            HELP "way to compute bf16 products; auto: the fastest of this machine"),
-    SIZE(compute.threads, "0", 0, 4096, USED TUNE | MERGE | EVAL | GEN, ALSO "num_threads n_threads",
+    SIZE(compute.threads, "0", 0, 4096, USED TUNE | MERGE | EVAL | GEN | BENCH, ALSO "num_threads n_threads",
          HELP "threads; 0: one per core"),
-    CHOICE(compute.activations, "save", activations, USED TUNE,
+    CHOICE(compute.activations, "save", activations, USED TUNE | BENCH,
            ALSO "gradient_checkpointing grad_checkpoint enable_activation_checkpointing",
            HELP "save what backward needs, or recompute it in less memory"),
 

@@ -23,10 +23,10 @@ typedef struct entry {
 } entry;
 
 static const entry entries[] = {
-    {EG_COMMAND_DATA, eg_command_data},         {EG_COMMAND_EVALUATE, eg_command_evaluate},
-    {EG_COMMAND_FINETUNE, eg_command_finetune}, {EG_COMMAND_GENERATE, eg_command_generate},
-    {EG_COMMAND_INIT, eg_command_init},         {EG_COMMAND_INSPECT, eg_command_inspect},
-    {EG_COMMAND_MERGE, eg_command_merge},
+    {EG_COMMAND_BENCH, eg_command_bench},       {EG_COMMAND_DATA, eg_command_data},
+    {EG_COMMAND_EVALUATE, eg_command_evaluate}, {EG_COMMAND_FINETUNE, eg_command_finetune},
+    {EG_COMMAND_GENERATE, eg_command_generate}, {EG_COMMAND_INIT, eg_command_init},
+    {EG_COMMAND_INSPECT, eg_command_inspect},   {EG_COMMAND_MERGE, eg_command_merge},
 };
 
 static void write_log(void *user, eg_log_level level, const char *text)

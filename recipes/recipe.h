@@ -32,7 +32,8 @@ typedef enum eg_command_bit {
     EG_COMMAND_MERGE = 8,
     EG_COMMAND_EVALUATE = 16,
     EG_COMMAND_GENERATE = 32,
-    EG_COMMAND_DATA = 64
+    EG_COMMAND_DATA = 64,
+    EG_COMMAND_BENCH = 128
 } eg_command_bit;
 
 typedef struct eg_strings {
@@ -132,6 +133,11 @@ typedef struct eg_recipe {
         int dtype; /* eg_dtype */
         size_t seed;
     } init;
+    struct {
+        int what; /* a place among the key's choices */
+        char *size;
+        size_t rows, length, steps;
+    } bench;
     struct {
         int precision, kernels, activations; /* places among the keys' choices */
         size_t threads;

@@ -50,6 +50,11 @@ const failing_case failing_cases[] = {
      {"evaluate", "my.yaml", "evaluate.tasks=[./task.yaml]", "evaluate.directory=.",
       "evaluate.samples=new"},
      {"new"}},
+    {"bench",
+     {"bench", "model.path=tiny", "bench.what=step", "bench.length=8", "bench.steps=1",
+      "compute.threads=1", "--json"},
+     {NULL}},
+    {"bench_machine", {"bench", "bench.what=machine", "--json"}, {NULL}},
 };
 
 const size_t failing_case_count = sizeof failing_cases / sizeof failing_cases[0];
