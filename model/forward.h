@@ -28,14 +28,16 @@
 /* What a forward pass leaves for a backward pass. */
 typedef enum eg_keep {
     EG_KEEP_NOTHING, /* inference: no backward pass can follow */
-    EG_KEEP_ALL,     /* activations: save */
-    EG_KEEP_INPUTS   /* activations: recompute; only each layer's input */
+    EG_KEEP_ALL,     /* what only a product with frozen weights could give again */
+    EG_KEEP_NARROW,  /* the same without the widest: the output of proj_1 */
+    EG_KEEP_INPUTS   /* only each layer's input */
 } eg_keep;
 
 typedef struct eg_session_options {
     size_t max_tokens; /* largest batch */
     size_t max_row;    /* largest prefix_length + length of a row; 0: max_tokens */
     eg_keep keep;
+    bool rounded;     /* it is kept in bf16, and widened again for the backward pass */
     size_t head_rows; /* rows of logits that eg_logits and the loss compute at a time; 0: a
                          default that keeps the block small */
 } eg_session_options;

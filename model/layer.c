@@ -4,6 +4,7 @@
 
 #include "model/base/threads.h"
 #include "model/kernels/rms_norm.h"
+#include "model/kernels/rounded.h"
 #include "model/kernels/swiglu.h"
 
 eg_linear eg_session_linear(const eg_session *s, size_t site, eg_dropout_mask *mask)
@@ -86,6 +87,28 @@ static void add_residual(const float *x, const float *branch, size_t count, floa
     }
 }
 
+/* Into bf16 and back, for what a layer keeps so. */
+static void keep(const float *x, size_t count, uint16_t *rounded)
+{
+    if (rounded != NULL) {
+        eg_round_all(x, count, rounded);
+    }
+}
+
+static void bring_back(const uint16_t *rounded, size_t count, float *x)
+{
+    if (rounded != NULL) {
+        eg_widen_all(rounded, count, x);
+    }
+}
+
+static void norm_middle(eg_session *s, size_t layer)
+{
+    const eg_config *config = &s->model->config;
+    eg_rms_norm(s->saved[layer].middle, s->model->layers[layer].ffn_norm, s->tokens,
+                config->model_dim, config->norm_eps, s->normed);
+}
+
 void eg_layer_forward(eg_session *s, size_t layer, float *out, eg_cache *cache)
 {
     const eg_config *config = &s->model->config;
@@ -96,21 +119,75 @@ void eg_layer_forward(eg_session *s, size_t layer, float *out, eg_cache *cache)
     const bool kept = eg_layer_keeps(s, layer);
 
     eg_stage_mark(s->clock, EG_STAGE_ELEMENTWISE);
+    keep(saved->input, count, saved->rounded.input);
     eg_rms_norm(saved->input, weights->attn_norm, s->tokens, dim, config->norm_eps, s->normed);
     apply_linear(s, layer, EG_SITE_QKV, s->normed, saved->qkv);
+    keep(saved->qkv, s->tokens * weights->qkv_proj.rows, saved->rounded.qkv);
     const eg_attention attention = eg_layer_attention(s, layer, cache);
     eg_stage_mark(s->clock, EG_STAGE_ATTENTION_FORWARD);
     eg_attention_forward(&attention, saved->attended, kept ? saved->lse : NULL, s->attention,
                          s->options.max_row);
+    keep(saved->attended, s->tokens * weights->out_proj.columns, saved->rounded.attended);
     apply_linear(s, layer, EG_SITE_OUT, saved->attended, s->branch);
     eg_stage_mark(s->clock, EG_STAGE_ELEMENTWISE);
     add_residual(saved->input, s->branch, count, saved->middle);
 
-    eg_rms_norm(saved->middle, weights->ffn_norm, s->tokens, dim, config->norm_eps, s->normed);
+    keep(saved->middle, count, saved->rounded.middle);
+    norm_middle(s, layer);
     apply_linear(s, layer, EG_SITE_PROJ_1, s->normed, saved->halves);
     eg_stage_mark(s->clock, EG_STAGE_ELEMENTWISE);
+    keep(saved->halves, s->tokens * weights->proj_1.rows, saved->rounded.halves);
     eg_swiglu(saved->halves, s->tokens, weights->ffn_dim, s->gated);
     apply_linear(s, layer, EG_SITE_PROJ_2, s->gated, s->branch);
     eg_stage_mark(s->clock, EG_STAGE_ELEMENTWISE);
     add_residual(saved->middle, s->branch, count, out);
+}
+
+void eg_layer_again(eg_session *s, size_t layer)
+{
+    const eg_layer_saved *saved = &s->saved[layer];
+    bring_back(saved->rounded.input, s->tokens * s->model->config.model_dim, saved->input);
+    eg_layer_forward(s, layer, s->branch, NULL);
+}
+
+/* The output of a linear whose graft keeps z. */
+static void restore_output(eg_session *s, size_t layer, eg_site_kind kind, float *y)
+{
+    eg_dropout_mask mask;
+    const eg_linear linear = eg_session_linear(s, eg_site_linear(layer, kind), &mask);
+    if (eg_output_follows(linear.graft)) {
+        eg_linear_output(&linear, &s->saved[layer].linears[kind], s->tokens, y);
+    }
+}
+
+void eg_layer_restore_feed_forward(eg_session *s, size_t layer)
+{
+    const eg_layer_saved *saved = &s->saved[layer];
+    const eg_layer *weights = &s->model->layers[layer];
+    if (s->options.keep == EG_KEEP_INPUTS) {
+        return; /* the layer has just run */
+    }
+    eg_stage_mark(s->clock, EG_STAGE_ELEMENTWISE);
+    bring_back(saved->rounded.middle, s->tokens * s->model->config.model_dim, saved->middle);
+    norm_middle(s, layer);
+    if (s->options.keep == EG_KEEP_NARROW) {
+        apply_linear(s, layer, EG_SITE_PROJ_1, s->normed, saved->halves);
+        return;
+    }
+    bring_back(saved->rounded.halves, s->tokens * weights->proj_1.rows, saved->halves);
+    restore_output(s, layer, EG_SITE_PROJ_1, saved->halves);
+}
+
+void eg_layer_restore_attention(eg_session *s, size_t layer)
+{
+    const eg_layer_saved *saved = &s->saved[layer];
+    const eg_layer *weights = &s->model->layers[layer];
+    if (s->options.keep == EG_KEEP_INPUTS) {
+        return; /* the layer has just run */
+    }
+    eg_stage_mark(s->clock, EG_STAGE_ELEMENTWISE);
+    bring_back(saved->rounded.input, s->tokens * s->model->config.model_dim, saved->input);
+    bring_back(saved->rounded.attended, s->tokens * weights->out_proj.columns, saved->attended);
+    bring_back(saved->rounded.qkv, s->tokens * weights->qkv_proj.rows, saved->qkv);
+    restore_output(s, layer, EG_SITE_QKV, saved->qkv);
 }

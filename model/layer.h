@@ -21,6 +21,14 @@ struct eg_cache {
    pass needs. cache: NULL, or where the new keys and values go, after the ones it holds. */
 void eg_layer_forward(eg_session *session, size_t layer, float *out, eg_cache *cache);
 
+/* Run a layer again from the input that it kept, for its backward pass. */
+void eg_layer_again(eg_session *session, size_t layer);
+
+/* Bring back what a layer's halves need in backward, wherever it is not there any more: middle
+   and halves, with `normed` as proj_1 saw it; input, qkv and attended. */
+void eg_layer_restore_feed_forward(eg_session *session, size_t layer);
+void eg_layer_restore_attention(eg_session *session, size_t layer);
+
 /* Fill q and k of the session from the layer's saved qkv and describe its attention. */
 eg_attention eg_layer_attention(eg_session *session, size_t layer, eg_cache *cache);
 

@@ -5,19 +5,46 @@
 #include "model/base/memory.h"
 #include "model/base/threads.h"
 
-/* The largest widths over all layers. */
+/* Widths of a layer, or the largest over all layers. */
 typedef struct widths {
     size_t query, kv, qkv, ffn;
     size_t rank;    /* over all sites */
-    bool dora;      /* some site has a row scale */
+    size_t output;  /* of the sites whose gc needs a place of its own */
+    bool dora;      /* some site keeps z */
     bool drop;      /* some site has dropout */
     bool dora_drop; /* some site has both */
     size_t widened; /* floats to widen the largest block of a matrix */
 } widths;
 
+/* What a layer keeps besides its linears, in the order of eg_layer_saved. */
+enum { INPUT, QKV, ATTENDED, MIDDLE, HALVES, ROOMS };
+
+/* Where a layer has it: in the room that all share, in one of its own, or rounded in one of its
+   own and in the shared one while it is used. */
+typedef enum form { SHARED, OWN, ROUNDED } form;
+
 static size_t larger(size_t a, size_t b)
 {
     return a > b ? a : b;
+}
+
+/* Whether nobody else needs the gradient of a site's output: of out_proj and proj_2 it is that of
+   the residual stream. */
+static bool spends_output_gradient(const eg_config *config, size_t site)
+{
+    const size_t kind = (site - 1) % 4;
+    return site == eg_site_head(config) || kind == EG_SITE_QKV || kind == EG_SITE_PROJ_1;
+}
+
+static void measure_graft(widths *w, const eg_graft *graft, size_t out, bool spends)
+{
+    const bool dora = graft->row_scale != NULL;
+    const bool drop = graft->dropout > 0.0f;
+    w->rank = larger(w->rank, graft->rank);
+    w->dora = w->dora || graft->dm != NULL;
+    w->drop = w->drop || drop;
+    w->dora_drop = w->dora_drop || (dora && drop);
+    w->output = dora && (drop || !spends) ? larger(w->output, out) : w->output;
 }
 
 static widths measure_widths(const eg_session *s)
@@ -39,10 +66,8 @@ static widths measure_widths(const eg_session *s)
             w.widened = larger(w.widened, eg_matrix_scratch(matrix, tokens));
         }
         if (graft != NULL) {
-            w.rank = larger(w.rank, graft->rank);
-            w.dora = w.dora || graft->row_scale != NULL;
-            w.drop = w.drop || graft->dropout > 0.0f;
-            w.dora_drop = w.dora_drop || (graft->row_scale != NULL && graft->dropout > 0.0f);
+            measure_graft(&w, graft, eg_model_matrix(s->model, site)->rows,
+                          spends_output_gradient(config, site));
         }
     }
     return w;
@@ -67,6 +92,23 @@ size_t eg_lowest_trained(const eg_model *model, const eg_grafts *grafts)
     return count;
 }
 
+static uint16_t *rounded_floats(eg_arena *arena, size_t rows, size_t columns)
+{
+    size_t count = 0;
+    return eg_size_mul(rows, columns, &count) ? eg_arena_take(arena, count, sizeof(uint16_t))
+                                              : eg_arena_take(arena, (size_t)-1, (size_t)-1);
+}
+
+static void lay_out_product(const eg_session *s, eg_arena *arena, size_t rows, size_t out,
+                            eg_linear_saved *saved)
+{
+    if (s->options.rounded) {
+        saved->rounded = rounded_floats(arena, rows, out);
+    } else {
+        saved->product = floats(arena, rows, out);
+    }
+}
+
 /* What the backward pass of one linear layer needs beyond its input. */
 static eg_linear_saved lay_out_linear(const eg_session *s, eg_arena *arena, size_t site,
                                       size_t rows)
@@ -76,93 +118,153 @@ static eg_linear_saved lay_out_linear(const eg_session *s, eg_arena *arena, size
     if (eg_graft_trains(graft)) {
         saved.down = floats(arena, rows, graft->rank);
         if (graft->dm != NULL) {
-            saved.product = floats(arena, rows, eg_model_matrix(s->model, site)->rows);
+            lay_out_product(s, arena, rows, eg_model_matrix(s->model, site)->rows, &saved);
         }
     }
     return saved;
 }
 
-/* The set of buffers of one layer, or of all layers that share one (sized by widths). */
-static void lay_out_layer(eg_session *s, eg_arena *arena, const widths *w, eg_layer_saved *saved)
+/* ---- What layers keep ---- */
+
+static void find_forms(const eg_session *s, size_t layer, form forms[ROOMS])
 {
-    const eg_config *config = &s->model->config;
-    const size_t t = s->options.max_tokens;
-    saved->qkv = floats(arena, t, w->qkv);
-    saved->attended = floats(arena, t, w->query);
-    saved->lse = floats(arena, t, w->query / config->head_dim);
-    saved->middle = floats(arena, t, config->model_dim);
-    saved->halves = floats(arena, t, 2 * w->ffn);
+    const eg_keep keep = s->options.keep;
+    const bool keeps = eg_layer_keeps(s, layer);
+    const form own = s->options.rounded ? ROUNDED : OWN;
+    const form beyond = keeps && keep != EG_KEEP_INPUTS ? own : SHARED;
+    const eg_graft *qkv = eg_graft_at(s->grafts, eg_site_linear(layer, EG_SITE_QKV));
+    const eg_graft *proj_1 = eg_graft_at(s->grafts, eg_site_linear(layer, EG_SITE_PROJ_1));
+    forms[INPUT] = keeps ? own : SHARED;
+    forms[QKV] = eg_output_follows(qkv) ? SHARED : beyond;
+    forms[ATTENDED] = beyond;
+    forms[MIDDLE] = beyond;
+    forms[HALVES] = keep == EG_KEEP_NARROW || eg_output_follows(proj_1) ? SHARED : beyond;
 }
 
-/* With `recompute`, one set of graft buffers serves the layers in turn. */
-static void lay_out_shared_linears(eg_session *s, eg_arena *arena, const widths *w,
-                                   eg_layer_saved *shared)
+/* Which shared rooms some layer uses. */
+static void find_shared(const eg_session *s, bool shared[ROOMS])
+{
+    form forms[ROOMS];
+    for (size_t l = 0; l < s->model->config.layers; l++) {
+        find_forms(s, l, forms);
+        for (size_t i = 0; i < ROOMS; i++) {
+            shared[i] = shared[i] || forms[i] != OWN;
+        }
+    }
+}
+
+static void widths_of_rooms(const eg_session *s, const widths *w, size_t out[ROOMS])
+{
+    const size_t dim = s->model->config.model_dim;
+    const size_t all[ROOMS] = {dim, w->qkv, w->query, dim, 2 * w->ffn};
+    memcpy(out, all, sizeof all);
+}
+
+static void lay_out_shared(const eg_session *s, eg_arena *arena, const widths *w, size_t room,
+                           float **out)
+{
+    bool used[ROOMS] = {false};
+    size_t columns[ROOMS];
+    find_shared(s, used);
+    widths_of_rooms(s, w, columns);
+    if (used[room]) {
+        *out = floats(arena, s->options.max_tokens, columns[room]);
+    }
+}
+
+/* What a layer's linears keep that all layers share, because it is computed again. */
+static void lay_out_shared_linear(const eg_session *s, eg_arena *arena, const widths *w,
+                                  eg_site_kind kind, eg_linear_saved *shared)
 {
     const size_t t = s->options.max_tokens;
     const size_t dim = s->model->config.model_dim;
-    const size_t rows[4] = {w->qkv, dim, 2 * w->ffn, dim};
+    const size_t rows[] = {[EG_SITE_QKV] = w->qkv,
+                           [EG_SITE_OUT] = dim,
+                           [EG_SITE_PROJ_1] = 2 * w->ffn,
+                           [EG_SITE_PROJ_2] = dim};
+    shared->down = floats(arena, t, w->rank);
+    if (w->dora) {
+        lay_out_product(s, arena, t, rows[kind], shared);
+    }
+}
+
+/* A layer's own rooms; what it shares stays. */
+static void lay_out_own(const eg_session *s, eg_arena *arena, size_t layer, eg_layer_saved *saved)
+{
+    const eg_config *config = &s->model->config;
+    const eg_layer *weights = &s->model->layers[layer];
+    const size_t t = s->options.max_tokens;
+    const widths own = {.query = weights->query_heads * config->head_dim,
+                        .qkv = weights->qkv_proj.rows,
+                        .ffn = weights->ffn_dim};
+    float **wide[ROOMS] = {&saved->input, &saved->qkv, &saved->attended, &saved->middle,
+                           &saved->halves};
+    uint16_t **rounded[ROOMS] = {&saved->rounded.input, &saved->rounded.qkv,
+                                 &saved->rounded.attended, &saved->rounded.middle,
+                                 &saved->rounded.halves};
+    form forms[ROOMS];
+    size_t columns[ROOMS];
+    find_forms(s, layer, forms);
+    widths_of_rooms(s, &own, columns);
+    for (size_t i = 0; i < ROOMS; i++) {
+        if (forms[i] == OWN) {
+            *wide[i] = floats(arena, t, columns[i]);
+        } else if (forms[i] == ROUNDED) {
+            *rounded[i] = rounded_floats(arena, t, columns[i]);
+        }
+    }
+    if (eg_layer_keeps(s, layer) && s->options.keep != EG_KEEP_INPUTS) {
+        saved->lse = floats(arena, t, weights->query_heads);
+    }
+}
+
+static void lay_out_layer(const eg_session *s, eg_arena *arena, size_t layer, eg_layer_saved *saved)
+{
+    lay_out_own(s, arena, layer, saved);
+    if (!eg_layer_keeps(s, layer) || s->options.keep == EG_KEEP_INPUTS) {
+        return;
+    }
     for (size_t kind = 0; kind < 4; kind++) {
-        shared->linears[kind].down = floats(arena, t, w->rank);
-        shared->linears[kind].product = w->dora ? floats(arena, t, rows[kind]) : NULL;
-    }
-}
-
-static void lay_out_layers(eg_session *s, eg_arena *arena, const widths *w)
-{
-    const eg_config *config = &s->model->config;
-    const size_t t = s->options.max_tokens;
-    eg_layer_saved shared = {0};
-    if (s->options.keep != EG_KEEP_ALL || !eg_layer_keeps(s, 0)) {
-        shared.input = floats(arena, t, config->model_dim);
-        lay_out_layer(s, arena, w, &shared);
-    }
-    if (s->options.keep == EG_KEEP_INPUTS) {
-        lay_out_shared_linears(s, arena, w, &shared);
-    }
-    for (size_t l = 0; l < config->layers; l++) {
-        eg_layer_saved saved = shared;
-        const eg_layer *layer = &s->model->layers[l];
-        if (eg_layer_keeps(s, l)) {
-            saved.input = floats(arena, t, config->model_dim);
-        }
-        if (eg_layer_keeps(s, l) && s->options.keep == EG_KEEP_ALL) {
-            const widths own = {.query = layer->query_heads * config->head_dim,
-                                .qkv = layer->qkv_proj.rows,
-                                .ffn = layer->ffn_dim};
-            lay_out_layer(s, arena, &own, &saved);
-            for (size_t kind = 0; kind < 4; kind++) {
-                const size_t site = eg_site_linear(l, (eg_site_kind)kind);
-                saved.linears[kind] = lay_out_linear(s, arena, site, t);
-            }
-        }
-        if (s->saved != NULL) {
-            s->saved[l] = saved;
+        if (s->options.keep != EG_KEEP_NARROW || kind != EG_SITE_PROJ_1) {
+            const size_t site = eg_site_linear(layer, (eg_site_kind)kind);
+            saved->linears[kind] = lay_out_linear(s, arena, site, s->options.max_tokens);
         }
     }
 }
 
-static void lay_out_scratch(eg_session *s, eg_arena *arena, const widths *w)
+/* ---- Stages ---- */
+
+static void lay_out_attention(eg_session *s, eg_arena *arena, const widths *w,
+                              eg_layer_saved *shared)
 {
-    const eg_config *config = &s->model->config;
     const size_t t = s->options.max_tokens;
-    const size_t rows = s->options.head_rows;
-    const size_t in = larger(config->model_dim, larger(w->query, w->ffn));
-    const size_t out = larger(config->model_dim, larger(w->qkv, 2 * w->ffn));
-    const size_t inputs = larger(t, rows) * in;
-    const eg_graft *head = eg_graft_at(s->grafts, eg_site_head(config));
-    const bool head_dora = head != NULL && head->row_scale != NULL;
-    s->normed = floats(arena, t, config->model_dim);
+    if (s->options.keep != EG_KEEP_INPUTS) {
+        lay_out_shared(s, arena, w, QKV, &shared->qkv);
+        lay_out_shared(s, arena, w, ATTENDED, &shared->attended);
+    }
     s->q = floats(arena, t, w->query);
     s->k = floats(arena, t, w->kv);
-    s->gated = floats(arena, t, w->ffn);
-    s->branch = floats(arena, t, config->model_dim);
     s->attention = floats(arena, s->threads, eg_attention_scratch(s->options.max_row));
-    s->linear.input = floats(arena, w->drop ? inputs : 0, 1);
-    s->linear.rest = floats(arena, w->dora_drop ? inputs : 0, 1);
-    s->linear.low = floats(arena, larger(t, rows), w->rank);
-    s->linear.output =
-        floats(arena, w->dora ? larger(t * out, head_dora ? rows * config->vocab_size : 0) : 0, 1);
-    s->linear.widened = floats(arena, w->widened, 1);
+    if (s->options.keep != EG_KEEP_NOTHING) {
+        s->d_attended = floats(arena, t, w->query);
+        s->d_qkv = floats(arena, t, w->qkv);
+    }
+}
+
+static void lay_out_feed_forward(eg_session *s, eg_arena *arena, const widths *w,
+                                 eg_layer_saved *shared)
+{
+    const size_t t = s->options.max_tokens;
+    if (s->options.keep != EG_KEEP_INPUTS) {
+        lay_out_shared(s, arena, w, HALVES, &shared->halves);
+    }
+    if (s->options.keep == EG_KEEP_NARROW) {
+        lay_out_shared_linear(s, arena, w, EG_SITE_PROJ_1, &shared->linears[EG_SITE_PROJ_1]);
+    }
+    s->gated = floats(arena, t, w->ffn);
+    if (s->options.keep != EG_KEEP_NOTHING) {
+        s->d_gated = floats(arena, t, w->ffn);
+    }
 }
 
 static void lay_out_head(eg_session *s, eg_arena *arena)
@@ -183,20 +285,75 @@ static void lay_out_head(eg_session *s, eg_arena *arena)
     }
 }
 
-static void lay_out_gradients(eg_session *s, eg_arena *arena, const widths *w)
+/* Attention, feed-forward and head in the same place. */
+static void lay_out_stages(eg_session *s, eg_arena *arena, const widths *w, eg_layer_saved *shared)
+{
+    const size_t start = arena->used;
+    lay_out_attention(s, arena, w, shared);
+    size_t end = arena->used;
+    arena->used = start;
+    lay_out_feed_forward(s, arena, w, shared);
+    end = larger(end, arena->used);
+    arena->used = start;
+    lay_out_head(s, arena);
+    arena->used = larger(end, arena->used);
+}
+
+/* A layer that is computed again whole fills all of this at once. */
+static void lay_out_recomputed(eg_session *s, eg_arena *arena, const widths *w,
+                               eg_layer_saved *shared)
+{
+    const size_t t = s->options.max_tokens;
+    lay_out_shared(s, arena, w, QKV, &shared->qkv);
+    lay_out_shared(s, arena, w, ATTENDED, &shared->attended);
+    lay_out_shared(s, arena, w, HALVES, &shared->halves);
+    shared->lse = floats(arena, t, w->query / s->model->config.head_dim);
+    for (size_t kind = 0; kind < 4; kind++) {
+        lay_out_shared_linear(s, arena, w, (eg_site_kind)kind, &shared->linears[kind]);
+    }
+}
+
+/* ---- The whole ---- */
+
+static void lay_out_linear_scratch(eg_session *s, eg_arena *arena, const widths *w)
 {
     const size_t dim = s->model->config.model_dim;
+    const size_t rows = larger(s->options.max_tokens, s->options.head_rows);
+    const size_t in = larger(dim, larger(w->query, w->ffn));
+    s->linear.input = floats(arena, rows, w->drop ? in : 0);
+    s->linear.rest = floats(arena, rows, w->dora_drop ? in : 0);
+    s->linear.low = floats(arena, rows, w->rank);
+    s->linear.widened = floats(arena, w->widened, 1);
+    if (s->options.keep != EG_KEEP_NOTHING) {
+        s->linear.output = floats(arena, rows, w->output);
+    }
+}
+
+/* The residual stream and what goes along it. */
+static void lay_out_stream(eg_session *s, eg_arena *arena, const widths *w, eg_layer_saved *shared)
+{
     const size_t t = s->options.max_tokens;
-    s->d_residual = floats(arena, t, dim);
-    s->d_normed = floats(arena, t, dim);
-    s->d_gated = floats(arena, t, w->ffn);
-    s->d_halves = floats(arena, t, 2 * w->ffn);
-    s->d_attended = floats(arena, t, w->query);
-    s->d_qkv = floats(arena, t, w->qkv);
+    const size_t dim = s->model->config.model_dim;
+    lay_out_shared(s, arena, w, INPUT, &shared->input);
+    lay_out_shared(s, arena, w, MIDDLE, &shared->middle);
+    s->residual = floats(arena, t, dim);
+    s->hidden = floats(arena, t, dim);
+    s->normed = floats(arena, t, dim);
+    s->branch = floats(arena, t, dim);
+    if (s->options.keep != EG_KEEP_NOTHING) {
+        s->d_residual = s->hidden;
+        s->d_normed = s->branch;
+    }
+}
+
+static void lay_out_embedding(eg_session *s, eg_arena *arena)
+{
     const eg_graft *graft = eg_graft_at(s->grafts, eg_site_embedding());
-    if (eg_graft_trains(graft)) {
+    const size_t t = s->options.max_tokens;
+    if (s->options.keep != EG_KEEP_NOTHING && eg_graft_trains(graft)) {
         s->embedding.down = floats(arena, t, graft->rank);
-        s->embedding.product = graft->dm != NULL ? floats(arena, t, dim) : NULL;
+        s->embedding.product =
+            graft->dm != NULL ? floats(arena, t, s->model->config.model_dim) : NULL;
     }
 }
 
@@ -212,13 +369,20 @@ void eg_session_lay_out(eg_session *s, eg_arena *arena)
     s->cosines = floats(arena, s->options.max_row, config->head_dim / 2);
     s->sines = floats(arena, s->options.max_row, config->head_dim / 2);
     s->saved = eg_arena_take(arena, config->layers, sizeof *s->saved);
-    lay_out_layers(s, arena, &w);
-    s->residual = floats(arena, t, config->model_dim);
-    s->hidden = floats(arena, t, config->model_dim);
-    lay_out_scratch(s, arena, &w);
-    lay_out_head(s, arena);
-    if (s->options.keep != EG_KEEP_NOTHING) {
-        lay_out_gradients(s, arena, &w);
+    eg_layer_saved shared = {0};
+    lay_out_stream(s, arena, &w, &shared);
+    if (s->options.keep == EG_KEEP_INPUTS) {
+        lay_out_recomputed(s, arena, &w, &shared);
+    }
+    lay_out_stages(s, arena, &w, &shared);
+    lay_out_linear_scratch(s, arena, &w);
+    lay_out_embedding(s, arena);
+    for (size_t l = 0; l < config->layers; l++) {
+        eg_layer_saved saved = shared;
+        lay_out_layer(s, arena, l, &saved);
+        if (s->saved != NULL) {
+            s->saved[l] = saved;
+        }
     }
 }
 

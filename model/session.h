@@ -13,15 +13,20 @@
 #include "model/kernels/rope.h"
 #include "model/stage_clock.h"
 
-/* What one layer leaves for its backward pass. Layers that keep nothing share one set. */
+/* What one layer leaves for its backward pass, in rooms of its own, or in rooms that all layers
+   share: because nothing is kept, because backward computes it again, or because the layer keeps
+   it in bf16 instead, in `rounded` (NULL: it does not). */
 typedef struct eg_layer_saved {
     float *input;               /* [T, dim] residual stream before the layer */
     float *qkv;                 /* [T, (heads + 2 kv_heads) head_dim], of qkv_proj */
     float *attended;            /* [T, heads · head_dim] */
     float *lse;                 /* [heads, T] */
     float *middle;              /* [T, dim] residual stream between attention and feed-forward */
-    float *halves;              /* [T, 2 ffn_dim], of proj_1 */
+    float *halves;              /* [T, 2 ffn_dim], of proj_1; in backward their gradient */
     eg_linear_saved linears[4]; /* by eg_site_kind */
+    struct {
+        uint16_t *input, *qkv, *attended, *middle, *halves;
+    } rounded;
 } eg_layer_saved;
 
 struct eg_session {
@@ -46,19 +51,23 @@ struct eg_session {
     eg_layer_saved *saved;  /* [layers] */
     eg_embedding_saved embedding;
     float *residual; /* [T, dim] after the last layer */
-    float *hidden;   /* [T, dim] after the final norm */
+    float *hidden;   /* [T, dim] after the final norm; d_residual once the loss is known */
 
     /* Scratch of a layer. */
-    float *normed;    /* [T, dim] */
-    float *q;         /* [T, heads · head_dim] after norm and rotation */
-    float *k;         /* [T, kv_heads · head_dim] */
-    float *gated;     /* [T, ffn_dim] */
-    float *branch;    /* [T, dim] what attention or feed-forward adds */
-    float *attention; /* eg_attention_scratch for each thread */
-    size_t threads;   /* that the attention scratch serves */
+    float *normed; /* [T, dim] */
+    float *branch; /* [T, dim] what attention or feed-forward adds; d_normed in backward */
     eg_linear_scratch linear;
 
-    /* The head works on blocks of head_rows tokens. */
+    /* Three stages that never meet share one place: attention, ... */
+    float *q;         /* [T, heads · head_dim] after norm and rotation */
+    float *k;         /* [T, kv_heads · head_dim] */
+    float *attention; /* eg_attention_scratch for each thread */
+    size_t threads;   /* that the attention scratch serves */
+
+    /* ... the feed-forward part, ... */
+    float *gated; /* [T, ffn_dim] */
+
+    /* ... and the head, which works on blocks of head_rows tokens. */
     float *head_input;           /* [head_rows, dim] */
     float *head_logits;          /* [head_rows, vocab] */
     double *head_nll, *head_lse; /* [head_rows] */
@@ -68,11 +77,10 @@ struct eg_session {
     int32_t *head_positions;     /* [head_rows] */
     eg_linear_saved head_saved;
 
-    /* Gradients; NULL with EG_KEEP_NOTHING. */
+    /* Gradients; NULL with EG_KEEP_NOTHING. They share the places of others. */
     float *d_residual; /* [T, dim] */
     float *d_normed;   /* [T, dim] */
     float *d_gated;    /* [T, ffn_dim] */
-    float *d_halves;   /* [T, 2 ffn_dim] */
     float *d_attended; /* [T, heads · head_dim] */
     float *d_qkv;      /* [T, (heads + 2 kv_heads) head_dim] */
     float *d_head;     /* [head_rows, dim] */
@@ -89,6 +97,13 @@ static inline bool eg_layer_keeps(const eg_session *session, size_t layer)
 {
     return session->options.keep != EG_KEEP_NOTHING &&
            session->lowest <= eg_site_linear(layer, EG_SITE_PROJ_2);
+}
+
+/* Whether the output of a site's linear follows from what its graft keeps (z of DoRA), so that it
+   is not kept besides. Under dropout it does not. */
+static inline bool eg_output_follows(const eg_graft *graft)
+{
+    return graft != NULL && graft->dm != NULL && graft->dropout == 0.0f;
 }
 
 #endif

@@ -58,12 +58,12 @@ static eg_status make_batch(work_bench *b, size_t count, size_t length, eg_error
     return EG_OK;
 }
 
-static eg_session_options session_options(const eg_recipe *recipe)
+static eg_session_options session_options(const eg_recipe *recipe, const eg_opened *opened)
 {
-    return (eg_session_options){.max_tokens = recipe->bench.rows * recipe->bench.length,
-                                .max_row = recipe->bench.length,
-                                .keep = recipe->compute.activations == 0 ? EG_KEEP_ALL
-                                                                         : EG_KEEP_INPUTS};
+    eg_session_options options = eg_settings_session(recipe, opened->precision);
+    options.max_tokens = recipe->bench.rows * recipe->bench.length;
+    options.max_row = recipe->bench.length;
+    return options;
 }
 
 /* The adapter of the recipe is a new one; what adapter.path names is not looked at. */
@@ -109,12 +109,12 @@ static eg_status open_random(work_bench *b, const eg_recipe *recipe, const eg_lo
 static eg_status open_bench(work_bench *b, const eg_recipe *recipe, const eg_log *log,
                             eg_error *err)
 {
-    const eg_session_options options = session_options(recipe);
     const eg_adamw_options adamw = eg_adamw_defaults(0);
     EG_TRY(recipe->model.path != NULL ? open_adapted(b, recipe, recipe->model.path, log, err)
                                       : open_random(b, recipe, log, err));
     EG_TRY(make_batch(b, recipe->bench.rows, recipe->bench.length, err));
     EG_TRY(eg_alloc(&b->clocks, recipe->bench.steps, sizeof *b->clocks, err));
+    const eg_session_options options = session_options(recipe, &b->opened);
     EG_TRY(
         eg_session_open(&b->session, &b->opened.model, &b->opened.adapter.grafts, &options, err));
     return eg_adamw_init(&b->adamw, &adamw, &b->opened.adapter.parameters, err);
@@ -150,7 +150,7 @@ static void collect(eg_bench_step *step, const work_bench *b, const eg_recipe *r
     const eg_parameters *parameters = &b->opened.adapter.parameters;
     const eg_step_shape shape = {.model = &b->opened.model,
                                  .grafts = &b->opened.adapter.grafts,
-                                 .keep = session_options(recipe).keep,
+                                 .keep = session_options(recipe, &b->opened).keep,
                                  .dropout = recipe->adapter.dropout > 0};
     *step = (eg_bench_step){.recipe = recipe,
                             .model = recipe->model.path,

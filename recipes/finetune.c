@@ -43,13 +43,11 @@ static size_t larger(size_t a, size_t b)
 
 static void plan_session(eg_finetune *tune)
 {
-    const size_t longest = larger(tune->training_rows.report.longest,
-                                  tune->has_validation ? tune->validation_rows.report.longest : 0);
-    tune->session = (eg_session_options){
-        .max_tokens = larger(tune->training.max_tokens,
-                             tune->has_validation ? tune->validation.max_tokens : 0),
-        .max_row = longest,
-        .keep = tune->recipe->compute.activations == 0 ? EG_KEEP_ALL : EG_KEEP_INPUTS};
+    tune->session = eg_settings_session(tune->recipe, tune->opened.precision);
+    tune->session.max_tokens =
+        larger(tune->training.max_tokens, tune->has_validation ? tune->validation.max_tokens : 0);
+    tune->session.max_row = larger(tune->training_rows.report.longest,
+                                   tune->has_validation ? tune->validation_rows.report.longest : 0);
 }
 
 eg_status eg_finetune_open(eg_finetune *tune, const eg_recipe *recipe, const eg_log *log,
@@ -206,7 +204,8 @@ void eg_finetune_warn(const eg_finetune *tune)
     if (machine > 0 && total > machine) {
         eg_log_write(tune->log, EG_WARNING,
                      "the run takes %s of memory, and this machine has %s: take smaller batches, a "
-                     "shorter data.max_length or compute.activations=recompute",
+                     "shorter data.max_length, compute.memory=lean or "
+                     "compute.activations=recompute",
                      eg_bytes_text(planned, sizeof planned, total),
                      eg_bytes_text(there, sizeof there, machine));
     }

@@ -41,6 +41,7 @@ static const char *const precisions[] = {"auto", "f32", "bf16", NULL};
 static const char *const kernels[] = {"auto", "avx512_bf16", "reference", NULL};
 static const char *const benches[] = {"all", "machine", "ceilings", "step", NULL};
 static const char *const activations[] = {"save", "recompute", NULL};
+static const char *const memories[] = {"fast", "lean", NULL};
 
 const eg_section eg_sections[] = {
     {"model", "The frozen base model."},
@@ -332,6 +333,9 @@ const eg_key eg_keys[] = {
     CHOICE(compute.activations, "save", activations, USED TUNE | BENCH,
            ALSO "gradient_checkpointing grad_checkpoint enable_activation_checkpointing",
            HELP "save what backward needs, or recompute it in less memory"),
+    CHOICE(compute.memory, "fast", memories, USED TUNE | EVAL | GEN | BENCH, ALSO "low_memory lowmem",
+           HELP "fast takes memory for speed; lean keeps no second form of the weights, and of a "
+                "training step only what is cheap to keep, in bf16 with precision bf16"),
 
     PATH(output.directory, USED TUNE, NEEDED TUNE, ALSO "output_dir save_dir adapter_path run_dir",
          HELP "run directory: resolved recipe, metrics.jsonl, checkpoints, adapter"),

@@ -139,7 +139,7 @@ typedef struct eg_recipe {
         size_t rows, length, steps;
     } bench;
     struct {
-        int precision, kernels, activations; /* places among the keys' choices */
+        int precision, kernels, activations, memory; /* places among the keys' choices */
         size_t threads;
     } compute;
     struct {

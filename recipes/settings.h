@@ -7,6 +7,7 @@
 
 #include "data/dataset.h"
 #include "data/template.h"
+#include "model/forward.h"
 #include "model/sampler.h"
 #include "recipes/recipe.h"
 #include "train/adamw.h"
@@ -15,6 +16,10 @@
 /* The adapter to graft; not to be released. regex is room for the list of one that a regular
    expression is. */
 eg_adapter_config eg_settings_adapter(const eg_recipe *recipe, char *regex[1]);
+
+/* What a training session keeps between its passes, by compute.activations and compute.memory and
+   the precision as eg_opened names it; the sizes are left to the caller. */
+eg_session_options eg_settings_session(const eg_recipe *recipe, const char *precision);
 
 /* The course of a run of so many steps. */
 eg_schedule eg_settings_schedule(const eg_recipe *recipe, size_t steps);

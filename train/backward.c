@@ -9,11 +9,12 @@
 /* Gradients of one linear of a layer; dx is written only where something below trains. Returns
    whether it was. */
 static bool linear_backward(eg_session *s, size_t layer, eg_site_kind kind, const float *x,
-                            const float *dy, float *dx)
+                            float *dy, float *dx)
 {
     eg_dropout_mask mask;
     const size_t site = eg_site_linear(layer, kind);
-    const eg_linear linear = eg_session_linear(s, site, &mask);
+    eg_linear linear = eg_session_linear(s, site, &mask);
+    linear.spend_dy = kind == EG_SITE_QKV || kind == EG_SITE_PROJ_1;
     const bool goes_on = s->lowest < site;
     eg_linear_backward(&linear, x, dy, s->tokens, &s->saved[layer].linears[kind],
                        goes_on ? dx : NULL, &s->linear);
@@ -27,15 +28,15 @@ static bool feed_forward_backward(eg_session *s, size_t layer)
     const eg_layer *weights = &s->model->layers[layer];
     const eg_layer_saved *saved = &s->saved[layer];
     const size_t dim = config->model_dim;
+    eg_layer_restore_feed_forward(s, layer);
     eg_stage_mark(s->clock, EG_STAGE_ELEMENTWISE);
     eg_swiglu(saved->halves, s->tokens, weights->ffn_dim, s->gated);
     if (!linear_backward(s, layer, EG_SITE_PROJ_2, s->gated, s->d_residual, s->d_gated)) {
         return false;
     }
     eg_stage_mark(s->clock, EG_STAGE_ELEMENTWISE);
-    eg_swiglu_backward(saved->halves, s->d_gated, s->tokens, weights->ffn_dim, s->d_halves);
-    eg_rms_norm(saved->middle, weights->ffn_norm, s->tokens, dim, config->norm_eps, s->normed);
-    if (!linear_backward(s, layer, EG_SITE_PROJ_1, s->normed, s->d_halves, s->d_normed)) {
+    eg_swiglu_backward(saved->halves, s->d_gated, s->tokens, weights->ffn_dim, saved->halves);
+    if (!linear_backward(s, layer, EG_SITE_PROJ_1, s->normed, saved->halves, s->d_normed)) {
         return false;
     }
     eg_stage_mark(s->clock, EG_STAGE_ELEMENTWISE);
@@ -78,6 +79,7 @@ static bool self_attention_backward(eg_session *s, size_t layer)
     const eg_layer *weights = &s->model->layers[layer];
     const eg_layer_saved *saved = &s->saved[layer];
     const size_t dim = config->model_dim;
+    eg_layer_restore_attention(s, layer);
     if (!linear_backward(s, layer, EG_SITE_OUT, saved->attended, s->d_residual, s->d_attended)) {
         return false;
     }
@@ -96,7 +98,7 @@ static bool self_attention_backward(eg_session *s, size_t layer)
 static bool layer_backward(eg_session *s, size_t layer)
 {
     if (s->options.keep == EG_KEEP_INPUTS) {
-        eg_layer_forward(s, layer, s->branch, NULL);
+        eg_layer_again(s, layer);
     }
     return feed_forward_backward(s, layer) && self_attention_backward(s, layer);
 }

@@ -87,7 +87,8 @@ void eg_head_loss_backward(eg_session *s, size_t total_targets, double z_loss, e
     const size_t dim = s->model->config.model_dim;
     const bool goes_on = s->lowest < eg_site_head(&s->model->config);
     eg_dropout_mask mask;
-    const eg_linear head = head_linear(s, &mask);
+    eg_linear head = head_linear(s, &mask);
+    head.spend_dy = true;
     *loss = (eg_loss){0};
     eg_stage_hold(s->clock, EG_STAGE_HEAD);
     memset(s->d_normed, 0, s->tokens * dim * sizeof(float));

@@ -98,6 +98,9 @@ static bool add_layer_backward(const pass *p, size_t layer)
     if (p->shape->keep == EG_KEEP_INPUTS) {
         add_layer_forward(p, layer);
     }
+    if (p->shape->keep == EG_KEEP_NARROW) {
+        add_linear_forward(p, eg_site_linear(layer, EG_SITE_PROJ_1));
+    }
     *moved += p->tokens * 3 * (double)weights->ffn_dim * sizeof(float);
     if (!add_linear_backward(p, eg_site_linear(layer, EG_SITE_PROJ_2))) {
         return false;

@@ -48,10 +48,8 @@ void eg_embedding_backward(const eg_matrix *table, const eg_graft *graft, const 
 {
     const size_t dim = table->columns;
     if (graft->row_scale != NULL) {
-        if (graft->dm != NULL) {
-            eg_row_scale_magnitude(dout, saved->product, graft->row_norm, n, dim, graft->dm);
-        }
-        eg_row_scale(dout, graft->row_scale, n, dim, dout);
+        eg_row_scale_backward(dout, (eg_row_scale_input){.wide = saved->product}, graft->row_scale,
+                              graft->row_norm, n, dim, dout, graft->dm);
     }
     if (graft->db != NULL) {
         eg_gemm_weight(dout, saved->down, graft->db, n, graft->rank, dim, graft->scale, 1.0f);

@@ -41,17 +41,33 @@ void eg_linear_forward(const eg_linear *linear, const float *x, size_t n, float 
     const float *dropped = dropped_input(linear, x, n, scratch);
     const bool dora = graft->row_scale != NULL;
     float *down = saved->down != NULL ? saved->down : scratch->low;
-    float *product = !dora ? y : (saved->product != NULL ? saved->product : scratch->output);
+    float *product = dora && saved->product != NULL ? saved->product : y;
     eg_gemm_forward(dropped, graft->a, down, n, w->columns, graft->rank, 1.0f, 0.0f);
     eg_stage_mark(scratch->clock, EG_STAGE_BASE_FORWARD);
     eg_matrix_forward(w, dora ? dropped : x, n, product, false, scratch->widened);
     eg_stage_mark(scratch->clock, EG_STAGE_ADAPTER);
     eg_gemm_forward(down, graft->b, product, n, graft->rank, w->rows, graft->scale, 1.0f);
-    if (dora) {
+    if (!dora) {
+        return;
+    }
+    if (saved->rounded != NULL) {
+        eg_row_scale_round(y, graft->row_scale, n, w->rows, saved->rounded);
+    } else {
         eg_row_scale(product, graft->row_scale, n, w->rows, y);
-        if (linear->mask != NULL) {
-            add_frozen_rest(linear, x, dropped, n, y, scratch);
-        }
+    }
+    if (linear->mask != NULL) {
+        add_frozen_rest(linear, x, dropped, n, y, scratch);
+    }
+}
+
+void eg_linear_output(const eg_linear *linear, const eg_linear_saved *saved, size_t n, float *y)
+{
+    const float *scale = linear->graft->row_scale;
+    const size_t rows = linear->weight->rows;
+    if (saved->rounded != NULL) {
+        eg_row_scale_widen(saved->rounded, scale, n, rows, y);
+    } else {
+        eg_row_scale(saved->product, scale, n, rows, y);
     }
 }
 
@@ -89,7 +105,23 @@ static void input_gradient_dropped(const eg_linear *linear, const float *dy, con
     add(masked, n * w->columns, dx);
 }
 
-void eg_linear_backward(const eg_linear *linear, const float *x, const float *dy, size_t n,
+/* gc = c ∘ dy, and the magnitude's gradient on the way: in dy's place where it is not needed as it
+   was, which under dropout it is. */
+static float *scale_output_gradient(const eg_linear *linear, float *dy, size_t n,
+                                    const eg_linear_saved *saved, const eg_linear_scratch *scratch)
+{
+    const eg_graft *graft = linear->graft;
+    if (graft->row_scale == NULL) {
+        return dy;
+    }
+    float *scaled = linear->spend_dy && linear->mask == NULL ? dy : scratch->output;
+    eg_row_scale_backward(dy, (eg_row_scale_input){saved->product, saved->rounded},
+                          graft->row_scale, graft->row_norm, n, linear->weight->rows, scaled,
+                          graft->dm);
+    return scaled;
+}
+
+void eg_linear_backward(const eg_linear *linear, const float *x, float *dy, size_t n,
                         const eg_linear_saved *saved, float *dx, const eg_linear_scratch *scratch)
 {
     const eg_matrix *w = linear->weight;
@@ -101,15 +133,8 @@ void eg_linear_backward(const eg_linear *linear, const float *x, const float *dy
         }
         return;
     }
-    const float *dy_scaled = dy;
     eg_stage_mark(scratch->clock, EG_STAGE_ADAPTER);
-    if (graft->row_scale != NULL) {
-        if (graft->dm != NULL) {
-            eg_row_scale_magnitude(dy, saved->product, graft->row_norm, n, w->rows, graft->dm);
-        }
-        eg_row_scale(dy, graft->row_scale, n, w->rows, scratch->output);
-        dy_scaled = scratch->output;
-    }
+    const float *dy_scaled = scale_output_gradient(linear, dy, n, saved, scratch);
     if (graft->db != NULL) {
         eg_gemm_weight(dy_scaled, saved->down, graft->db, n, graft->rank, w->rows, graft->scale,
                        1.0f);

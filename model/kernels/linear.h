@@ -16,7 +16,9 @@
 #ifndef EG_MODEL_KERNELS_LINEAR_H
 #define EG_MODEL_KERNELS_LINEAR_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "model/graft.h"
 #include "model/kernels/dropout.h"
@@ -27,13 +29,15 @@ typedef struct eg_linear {
     const eg_matrix *weight;
     const eg_graft *graft;       /* NULL: none */
     const eg_dropout_mask *mask; /* NULL: no dropout in this pass */
+    bool spend_dy;               /* backward may overwrite dy */
 } eg_linear;
 
-/* What the forward pass leaves for the backward pass; either may be NULL when no backward
-   pass follows. */
+/* What the forward pass leaves for the backward pass; all may be NULL when no backward pass
+   follows, and product and rounded without DoRA. */
 typedef struct eg_linear_saved {
-    float *down;    /* x̃ Aᵀ [n, rank] */
-    float *product; /* z [n, out], for DoRA */
+    float *down;       /* x̃ Aᵀ [n, rank] */
+    float *product;    /* z [n, out], for DoRA's magnitude; or */
+    uint16_t *rounded; /* the same in bf16 */
 } eg_linear_saved;
 
 /* Scratch shared by all layers; for n tokens. */
@@ -41,7 +45,7 @@ typedef struct eg_linear_scratch {
     float *input;          /* [n, in]: x̃ */
     float *rest;           /* [n, in]: x − x̃, for DoRA under dropout */
     float *low;            /* [n, rank] */
-    float *output;         /* [n, out]: z or gc, for DoRA */
+    float *output;         /* [n, out]: gc, for DoRA under dropout or where dy may not be spent */
     float *widened;        /* eg_matrix_scratch(weight) */
     eg_stage_clock *clock; /* or NULL */
 } eg_linear_scratch;
@@ -50,9 +54,12 @@ typedef struct eg_linear_scratch {
 void eg_linear_forward(const eg_linear *linear, const float *x, size_t n, float *y,
                        const eg_linear_saved *saved, const eg_linear_scratch *scratch);
 
+/* y [n, out] again, of a forward pass of a DoRA graft without dropout that left z. */
+void eg_linear_output(const eg_linear *linear, const eg_linear_saved *saved, size_t n, float *y);
+
 /* Adds to the graft's gradients (where wanted) and writes dx [n, in] (NULL: not wanted), from
    dy [n, out] and the forward pass's x, mask and saved. */
-void eg_linear_backward(const eg_linear *linear, const float *x, const float *dy, size_t n,
+void eg_linear_backward(const eg_linear *linear, const float *x, float *dy, size_t n,
                         const eg_linear_saved *saved, float *dx, const eg_linear_scratch *scratch);
 
 #endif

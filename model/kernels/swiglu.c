@@ -29,9 +29,11 @@ void eg_swiglu_backward(const float *halves, const float *dout, size_t n, size_t
         float *d_up = d_gate + width;
 #pragma omp simd
         for (size_t i = 0; i < width; i++) {
-            const float s = 1.0f / (1.0f + eg_exp(-gate[i]));
-            d_up[i] = d[i] * gate[i] * s;
-            d_gate[i] = d[i] * up[i] * s * (1.0f + gate[i] * (1.0f - s));
+            const float g = gate[i];
+            const float s = 1.0f / (1.0f + eg_exp(-g));
+            const float d_of_gate = d[i] * up[i] * s * (1.0f + g * (1.0f - s));
+            d_up[i] = d[i] * g * s;
+            d_gate[i] = d_of_gate;
         }
     }
 }

@@ -13,6 +13,7 @@
 #include "model/kernels/math.h"
 #include "model/kernels/rms_norm.h"
 #include "model/kernels/rope.h"
+#include "model/kernels/rounded.h"
 #include "model/kernels/row_scale.h"
 #include "model/kernels/swiglu.h"
 #include "model/matrix.h"
@@ -135,6 +136,8 @@ START_TEST(swiglu_and_its_gradient)
                              (2.0 * h);
         ck_assert_double_eq_tol(inner_product(dx, direction, 2 * n * width), slope,
                                 1e-5 * (1.0 + fabs(slope)));
+        eg_swiglu_backward(x, dout, n, width, x);
+        ck_assert_mem_eq(x, dx, 2 * n * width * sizeof *x);
         free(x);
         free(direction);
         free(dout);
@@ -431,20 +434,36 @@ START_TEST(dropout_mask_depends_on_places_alone)
 }
 END_TEST
 
-START_TEST(row_scale_and_its_gradient)
+/* With z in f32 and in bf16, and with results in their operands' places. */
+static void check_row_scale(bool rounded)
 {
-    const size_t n = 5, rows = 131;
+    const size_t n = 13, rows = 131;
     float *z = random_floats(70, n * rows, 1.0), *dy = random_floats(71, n * rows, 1.0);
     float *scale = random_floats(72, rows, 1.0), *norm = random_floats(73, rows, 1.0);
-    float *y = zero_floats(n * rows), *dm = zero_floats(rows);
+    float *y = zero_floats(n * rows), *again = zero_floats(n * rows), *dm = zero_floats(rows);
+    uint16_t *narrow = malloc(n * rows * sizeof *narrow);
     norm[130] = 0.0f;
+    scale[3] = 0.0f;
     eg_row_scale(z, scale, n, rows, y);
-    eg_row_scale_magnitude(dy, z, norm, n, rows, dm);
+    if (rounded) {
+        memcpy(again, z, n * rows * sizeof *z);
+        eg_row_scale_round(again, scale, n, rows, narrow);
+        ck_assert_mem_eq(again, y, n * rows * sizeof *y);
+        eg_widen_all(narrow, n * rows, z);
+        eg_row_scale(z, scale, n, rows, y);
+        eg_row_scale_widen(narrow, scale, n, rows, again);
+        ck_assert_mem_eq(again, y, n * rows * sizeof *y);
+    }
+    memcpy(again, dy, n * rows * sizeof *dy);
+    const eg_row_scale_input kept = {rounded ? NULL : z, rounded ? narrow : NULL};
+    eg_row_scale_backward(again, kept, scale, norm, n, rows, again, dm);
     for (size_t j = 0; j < rows; j++) {
         double expected = 0.0;
         for (size_t t = 0; t < n; t++) {
-            ck_assert_float_eq(y[t * rows + j], z[t * rows + j] * scale[j]);
-            expected += (double)dy[t * rows + j] * z[t * rows + j];
+            const size_t at = t * rows + j;
+            ck_assert_float_eq(y[at], z[at] * scale[j]);
+            ck_assert_float_eq(again[at], dy[at] * scale[j]);
+            expected += (double)dy[at] * z[at];
         }
         expected = norm[j] == 0.0f ? 0.0 : expected / norm[j];
         ck_assert_double_eq_tol(dm[j], expected, 1e-5 * (1.0 + fabs(expected)));
@@ -454,7 +473,30 @@ START_TEST(row_scale_and_its_gradient)
     free(scale);
     free(norm);
     free(y);
+    free(again);
     free(dm);
+    free(narrow);
+}
+
+START_TEST(row_scale_and_its_gradient)
+{
+    check_row_scale(false);
+    check_row_scale(true);
+}
+END_TEST
+
+START_TEST(rounding_for_later_is_to_the_nearest)
+{
+    const float x[] = {1.0f, -2.5f, 0.0f, 1.00390625f, 1.01171875f, -1e38f};
+    const float expected[] = {1.0f, -2.5f, 0.0f, 1.0f, 1.015625f};
+    uint16_t rounded[6];
+    float back[6];
+    eg_round_all(x, 6, rounded);
+    eg_widen_all(rounded, 6, back);
+    for (size_t i = 0; i < 6; i++) {
+        ck_assert_uint_eq(rounded[i], eg_to_bf16(x[i]));
+        ck_assert(i == 5 || back[i] == expected[i]);
+    }
 }
 END_TEST
 
@@ -462,4 +504,5 @@ EG_SUITE_MAIN("model/kernels", exp_is_within_two_units_in_the_last_place, gemm_e
               matrix_products_in_every_type, swiglu_and_its_gradient, rms_norm_and_its_gradient,
               rope_and_its_gradient, attention_equals_its_reference,
               attention_gradient_is_the_difference_quotient, cross_entropy_and_its_gradient,
-              dropout_mask_depends_on_places_alone, row_scale_and_its_gradient)
+              dropout_mask_depends_on_places_alone, row_scale_and_its_gradient,
+              rounding_for_later_is_to_the_nearest)

@@ -56,6 +56,9 @@ static void bench_open(bench *b, bool tied, bool qk_norm, eg_adapter_config *con
             *value = p->role == EG_ROLE_MAGNITUDE ? *value * (float)(1.0 + 0.3 * random)
                                                   : (float)(0.4 * random);
         }
+        if (p->role == EG_ROLE_MAGNITUDE) { /* its output is 0, its gradient is not */
+            b->adapter.parameters.values[p->offset + 1] = 0.0f;
+        }
     }
     CHECK_OK(eg_adapter_refresh(&b->adapter, &b->model, &err), err);
 }
@@ -68,15 +71,22 @@ static void bench_close(bench *b)
     CHECK_OK(eg_directory_remove(b->directory, &err), err);
 }
 
-static void accumulate(bench *b, eg_keep keep, const eg_batch *of, const eg_dropout *dropout,
-                       eg_loss *loss)
+static void accumulate_with(bench *b, eg_session_options options, const eg_batch *of,
+                            const eg_dropout *dropout, eg_loss *loss)
 {
     eg_error err = {0};
     eg_session *session = NULL;
-    const eg_session_options options = {.max_tokens = of->tokens + 1, .keep = keep, .head_rows = 4};
+    options.max_tokens = of->tokens + 1;
+    options.head_rows = 4;
     CHECK_OK(eg_session_open(&session, &b->model, &b->adapter.grafts, &options, &err), err);
     CHECK_OK(eg_accumulate(session, of, TARGETS, 0.01, dropout, loss, &err), err);
     eg_session_free(session);
+}
+
+static void accumulate(bench *b, eg_keep keep, const eg_batch *of, const eg_dropout *dropout,
+                       eg_loss *loss)
+{
+    accumulate_with(b, (eg_session_options){.keep = keep}, of, dropout, loss);
 }
 
 /* Without dropout and z-loss, normalised by so many targets. */
@@ -189,24 +199,60 @@ START_TEST(gradients_of_single_sites)
 }
 END_TEST
 
+/* LoRA and DoRA, without and with dropout. */
+static eg_adapter_config variant(size_t i)
+{
+    return adapter_config(i % 2 == 0 ? EG_LORA : EG_DORA, i < 2 ? 0.0 : 0.2, 5);
+}
+
 START_TEST(recomputed_activations_give_the_same_bits)
 {
-    for (size_t i = 0; i < 4; i++) {
-        eg_adapter_config config =
-            adapter_config(i % 2 == 0 ? EG_LORA : EG_DORA, i < 2 ? 0.0 : 0.2, 5);
+    static const eg_keep ways[] = {EG_KEEP_NARROW, EG_KEEP_INPUTS};
+    const eg_dropout dropout = {.key = 8};
+    for (size_t i = 0; i < 8; i++) {
+        eg_adapter_config config = variant(i / 2);
+        const eg_dropout *used = config.dropout > 0.0 ? &dropout : NULL;
         bench b;
         bench_open(&b, true, true, &config);
         const size_t bytes = b.adapter.parameters.total * sizeof(float);
         float *saved = zero_floats(b.adapter.parameters.total);
-        const eg_dropout dropout = {.key = 8};
         eg_loss loss, again;
-        accumulate(&b, EG_KEEP_ALL, &batch, i < 2 ? NULL : &dropout, &loss);
+        accumulate(&b, EG_KEEP_ALL, &batch, used, &loss);
         memcpy(saved, b.adapter.parameters.gradients, bytes);
         clear_gradients(&b);
-        accumulate(&b, EG_KEEP_INPUTS, &batch, i < 2 ? NULL : &dropout, &again);
+        accumulate(&b, ways[i % 2], &batch, used, &again);
         ck_assert_mem_eq(saved, b.adapter.parameters.gradients, bytes);
         ck_assert_double_eq(loss.nll, again.nll);
         free(saved);
+        bench_close(&b);
+    }
+}
+END_TEST
+
+/* The products are exact here: what moves the gradients is the storage between the passes alone,
+   which the loss does not see. */
+START_TEST(rounded_activations_move_gradients_by_their_rounding)
+{
+    static const eg_keep ways[] = {EG_KEEP_ALL, EG_KEEP_NARROW, EG_KEEP_INPUTS};
+    const eg_dropout dropout = {.key = 8};
+    for (size_t i = 0; i < 12; i++) {
+        eg_adapter_config config = variant(i / 3);
+        const eg_dropout *used = config.dropout > 0.0 ? &dropout : NULL;
+        bench b;
+        bench_open(&b, true, true, &config);
+        const size_t total = b.adapter.parameters.total;
+        float *exact = zero_floats(total);
+        eg_loss loss, again;
+        accumulate(&b, EG_KEEP_ALL, &batch, used, &loss);
+        memcpy(exact, b.adapter.parameters.gradients, total * sizeof *exact);
+        clear_gradients(&b);
+        const eg_session_options options = {.keep = ways[i % 3], .rounded = true};
+        accumulate_with(&b, options, &batch, used, &again);
+        const double distance = relative_distance(b.adapter.parameters.gradients, exact, total);
+        ck_assert_double_eq(loss.nll, again.nll);
+        ck_assert_double_gt(distance, 1e-5);
+        ck_assert_double_lt(distance, 3e-2);
+        free(exact);
         bench_close(&b);
     }
 }
@@ -363,5 +409,6 @@ END_TEST
 EG_SUITE_MAIN("train/gradients", lora_gradients, lora_gradients_under_dropout, dora_gradients,
               dora_gradients_under_dropout, gradients_of_single_sites,
               recomputed_activations_give_the_same_bits,
+              rounded_activations_move_gradients_by_their_rounding,
               b09_a_row_alone_and_beside_others_gives_the_same, bf16_products_agree_with_f32,
               a_loss_that_is_not_finite_names_its_rows, b29_short_rows_weigh_no_more)
