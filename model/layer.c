@@ -130,10 +130,9 @@ void eg_layer_forward(eg_session *s, size_t layer, float *out, eg_cache *cache)
     keep(saved->attended, s->tokens * weights->out_proj.columns, saved->rounded.attended);
     apply_linear(s, layer, EG_SITE_OUT, saved->attended, s->branch);
     eg_stage_mark(s->clock, EG_STAGE_ELEMENTWISE);
-    add_residual(saved->input, s->branch, count, saved->middle);
-
+    eg_add_rms_norm(saved->input, s->branch, weights->ffn_norm, s->tokens, dim, config->norm_eps,
+                    saved->middle, s->normed);
     keep(saved->middle, count, saved->rounded.middle);
-    norm_middle(s, layer);
     apply_linear(s, layer, EG_SITE_PROJ_1, s->normed, saved->halves);
     eg_stage_mark(s->clock, EG_STAGE_ELEMENTWISE);
     keep(saved->halves, s->tokens * weights->proj_1.rows, saved->rounded.halves);

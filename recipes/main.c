@@ -13,6 +13,7 @@
 
 #include "model/base/mapping_guard.h"
 #include "model/base/threads.h"
+#include "model/kernels/vector.h"
 #include "recipes/cli.h"
 #include "recipes/command.h"
 #include "recipes/printable.h"
@@ -74,6 +75,7 @@ static eg_status run_command(const eg_command_line *line, eg_error *err)
                                        .override_count = line->override_count};
     eg_recipe recipe;
     EG_TRY(eg_mapping_guard_install(err));
+    EG_TRY(eg_vector_use_environment(err));
     EG_TRY(eg_recipe_load(&recipe, &request, err));
     const eg_invocation run = {line->operand, line->flags, &recipe, &log};
     eg_threads_use(recipe.compute.threads);

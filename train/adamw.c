@@ -4,6 +4,7 @@
 
 #include "model/base/memory.h"
 #include "model/base/threads.h"
+#include "model/kernels/vector.h"
 
 eg_adamw_options eg_adamw_defaults(double weight_decay)
 {
@@ -59,26 +60,17 @@ void eg_adamw_deinit(eg_adamw *adamw)
     *adamw = (eg_adamw){0};
 }
 
-/* The constants of one tensor's update. */
-typedef struct update {
-    double beta1, beta2, epsilon;
-    double keep;      /* 1 − lr·decay */
-    double step_size; /* lr/(1−β₁ᵗ) */
-    double root;      /* √(1−β₂ᵗ) */
-} update;
+/* Numbers of a tensor that a thread takes at a time. */
+enum { CHUNK = 8192 };
 
-static void update_tensor(const update *u, size_t count, float *restrict p, float *restrict m,
-                          float *restrict v, const float *restrict g)
+static void update_tensor(const eg_adamw_update *update, size_t count, float *p, float *m, float *v,
+                          const float *g)
 {
+    const eg_row_kernels *rows = eg_vector_rows();
 #pragma omp parallel for schedule(static) if (eg_worth_threads(count))
-    for (size_t i = 0; i < count; i++) {
-        const double gradient = g[i];
-        const double first = u->beta1 * m[i] + (1 - u->beta1) * gradient;
-        const double second = u->beta2 * v[i] + (1 - u->beta2) * gradient * gradient;
-        m[i] = (float)first;
-        v[i] = (float)second;
-        p[i] =
-            (float)(u->keep * p[i] - u->step_size * first / (sqrt(second) / u->root + u->epsilon));
+    for (size_t i = 0; i < count; i += CHUNK) {
+        const size_t left = count - i;
+        rows->adamw(update, left < CHUNK ? left : CHUNK, p + i, m + i, v + i, g + i);
     }
 }
 
@@ -87,10 +79,10 @@ void eg_adamw_step(eg_adamw *adamw, eg_parameters *parameters, double rate)
     const eg_adamw_options *options = &adamw->options;
     adamw->steps++;
     const double t = (double)adamw->steps;
-    update u = {.beta1 = options->beta1,
-                .beta2 = options->beta2,
-                .epsilon = options->epsilon,
-                .root = sqrt(1 - pow(options->beta2, t))};
+    eg_adamw_update u = {.beta1 = options->beta1,
+                         .beta2 = options->beta2,
+                         .epsilon = options->epsilon,
+                         .root = sqrt(1 - pow(options->beta2, t))};
     for (size_t i = 0; i < parameters->count; i++) {
         const eg_parameter *item = &parameters->items[i];
         const eg_adamw_group *group = &options->groups[item->role];

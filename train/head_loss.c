@@ -32,14 +32,6 @@ static target_block gather_targets(eg_session *s, size_t from)
     return block;
 }
 
-static void block_logits(eg_session *s, const eg_linear *head, size_t count,
-                         const eg_linear_saved *saved)
-{
-    eg_linear_forward(head, s->head_input, count, s->head_logits, saved, &s->linear);
-    eg_cross_entropy(s->head_logits, s->head_targets, count, s->model->config.vocab_size,
-                     s->head_nll, s->head_lse);
-}
-
 static void add_block(const eg_session *s, size_t count, eg_loss *loss)
 {
     for (size_t i = 0; i < count; i++) {
@@ -73,7 +65,9 @@ void eg_head_loss(eg_session *s, eg_loss *loss, float *token_nll)
     }
     for (target_block block = gather_targets(s, 0); block.count > 0;
          block = gather_targets(s, block.next)) {
-        block_logits(s, &head, block.count, &saved);
+        eg_linear_forward(&head, s->head_input, block.count, s->head_logits, &saved, &s->linear);
+        eg_cross_entropy(s->head_logits, s->head_targets, block.count, s->model->config.vocab_size,
+                         s->head_nll, s->head_lse);
         add_block(s, block.count, loss);
         for (size_t i = 0; token_nll != NULL && i < block.count; i++) {
             token_nll[s->head_tokens[i]] = (float)s->head_nll[i];
@@ -94,11 +88,12 @@ void eg_head_loss_backward(eg_session *s, size_t total_targets, double z_loss, e
     memset(s->d_normed, 0, s->tokens * dim * sizeof(float));
     for (target_block block = gather_targets(s, 0); block.count > 0;
          block = gather_targets(s, block.next)) {
-        block_logits(s, &head, block.count, &s->head_saved);
-        add_block(s, block.count, loss);
-        eg_cross_entropy_backward(s->head_logits, s->head_targets, s->head_lse, block.count,
+        eg_linear_forward(&head, s->head_input, block.count, s->head_logits, &s->head_saved,
+                          &s->linear);
+        eg_cross_entropy_gradient(s->head_logits, s->head_targets, block.count,
                                   s->model->config.vocab_size, (float)(1.0 / (double)total_targets),
-                                  (float)z_loss);
+                                  (float)z_loss, s->head_nll, s->head_lse);
+        add_block(s, block.count, loss);
         eg_linear_backward(&head, s->head_input, s->head_logits, block.count, &s->head_saved,
                            goes_on ? s->d_head : NULL, &s->linear);
         for (size_t i = 0; goes_on && i < block.count; i++) {

@@ -6,6 +6,7 @@
 #include "model/base/random.h"
 #include "model/base/threads.h"
 #include "model/base/usage.h"
+#include "model/kernels/vector.h"
 #include "train/checkpoint.h"
 #include "train/manifest.h"
 #include "train/trainer_internal.h"
@@ -53,7 +54,8 @@ static eg_trainer_state fresh_state(const eg_trainer *trainer)
     const eg_trainer_options *options = &trainer->options;
     eg_trainer_state state = eg_trainer_state_new(options->seed);
     state.threads = eg_threads_count();
-    snprintf(state.kernels, sizeof state.kernels, "%s", options->kernels);
+    snprintf(state.kernels, sizeof state.kernels, "%s, %s vectors", options->kernels,
+             eg_vector_name(eg_vector_in_force()));
     eg_hash_text(state.recipe, eg_hash_bytes(options->recipe, strlen(options->recipe)));
     hash_training(trainer, state.data);
     return state;

@@ -9,13 +9,13 @@
 #include <stdint.h>
 
 /* Per row of logits [n, vocab]: lse[i] = log Σ exp, nll[i] = lse − logits[targets[i]]. A row
-   that holds a NaN or +Inf gives a nll that is not finite. Sums are f64. */
+   that holds a NaN or +Inf gives a nll that is not finite. Sums over blocks are f64. */
 void eg_cross_entropy(const float *logits, const int32_t *targets, size_t n, size_t vocab,
                       double *nll, double *lse);
 
-/* Turn logits [n, vocab] into their gradient in place:
-   d = scale · (softmax · (1 + 2 z_loss · lse) − onehot(target)). */
-void eg_cross_entropy_backward(float *logits, const int32_t *targets, const double *lse, size_t n,
-                               size_t vocab, float scale, float z_loss);
+/* The same, and logits [n, vocab] turn into their gradient in place, row by row while a row is in
+   the caches: d = scale · (softmax · (1 + 2 z_loss · lse) − onehot(target)). */
+void eg_cross_entropy_gradient(float *logits, const int32_t *targets, size_t n, size_t vocab,
+                               float scale, float z_loss, double *nll, double *lse);
 
 #endif

@@ -9,16 +9,15 @@
 /* y [n, dim] from x [n, dim] and w [dim]. y may be x. */
 void eg_rms_norm(const float *x, const float *w, size_t n, size_t dim, double eps, float *y);
 
+/* sum = x + branch and y as above from sum, in one pass over memory; sum may be x. */
+void eg_add_rms_norm(const float *x, const float *branch, const float *w, size_t n, size_t dim,
+                     double eps, float *sum, float *y);
+
 /*
  * The gradient with respect to x of a row, added to dx [n, dim]: with r = 1/sqrt(mean(x²)+eps)
  * dx += r (w ∘ dy) − x r³ ⟨w ∘ dy, x⟩ / dim. No gradient of w: norms are frozen.
  */
 void eg_rms_norm_backward(const float *x, const float *w, const float *dy, size_t n, size_t dim,
                           double eps, float *dx);
-
-/* One row of each, in registers' reach: for callers with strided rows. y may be x; the
-   backward of one row overwrites dy with dx. */
-void eg_rms_norm_row(const float *x, const float *w, size_t dim, double eps, float *y);
-void eg_rms_norm_row_backward(const float *x, const float *w, size_t dim, double eps, float *dy);
 
 #endif

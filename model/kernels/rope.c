@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "model/base/threads.h"
-#include "model/kernels/rms_norm.h"
+#include "model/kernels/vector.h"
 
 void eg_rope_table(float *cosines, float *sines, size_t positions, size_t head_dim, double base)
 {
@@ -19,25 +19,12 @@ void eg_rope_table(float *cosines, float *sines, size_t positions, size_t head_d
     }
 }
 
-/* direction 1 turns forward, -1 back (the transpose, for gradients). */
-static void rotate(float *head, size_t half, const float *cosines, const float *sines,
-                   float direction)
-{
-    for (size_t j = 0; j < half; j++) {
-        const float c = cosines[j];
-        const float s = direction * sines[j];
-        const float a = head[j];
-        const float b = head[j + half];
-        head[j] = a * c - b * s;
-        head[j + half] = b * c + a * s;
-    }
-}
-
 void eg_rope_forward(const eg_rope *rope, const float *norm, size_t heads, size_t n,
                      const float *in, size_t in_stride, float *out, size_t out_stride)
 {
     const size_t dim = rope->head_dim;
     const size_t half = dim / 2;
+    const eg_row_kernels *rows = eg_vector_rows();
 #pragma omp parallel for schedule(static) if (eg_worth_threads(n * heads * dim))
     for (size_t t = 0; t < n; t++) {
         const size_t p = (size_t)rope->positions[t];
@@ -45,11 +32,11 @@ void eg_rope_forward(const eg_rope *rope, const float *norm, size_t heads, size_
             const float *from = in + t * in_stride + h * dim;
             float *to = out + t * out_stride + h * dim;
             if (norm != NULL) {
-                eg_rms_norm_row(from, norm, dim, rope->norm_eps, to);
+                rows->rms_norm(from, norm, dim, rope->norm_eps, to);
             } else if (to != from) {
                 memcpy(to, from, dim * sizeof *to);
             }
-            rotate(to, half, rope->cosines + p * half, rope->sines + p * half, 1.0f);
+            rows->rotate(to, half, rope->cosines + p * half, rope->sines + p * half, 1.0f);
         }
     }
 }
@@ -59,15 +46,16 @@ void eg_rope_backward(const eg_rope *rope, const float *norm, size_t heads, size
 {
     const size_t dim = rope->head_dim;
     const size_t half = dim / 2;
+    const eg_row_kernels *rows = eg_vector_rows();
 #pragma omp parallel for schedule(static) if (eg_worth_threads(n * heads * dim))
     for (size_t t = 0; t < n; t++) {
         const size_t p = (size_t)rope->positions[t];
         for (size_t h = 0; h < heads; h++) {
             float *head = d + t * d_stride + h * dim;
-            rotate(head, half, rope->cosines + p * half, rope->sines + p * half, -1.0f);
+            rows->rotate(head, half, rope->cosines + p * half, rope->sines + p * half, -1.0f);
             if (norm != NULL) {
-                eg_rms_norm_row_backward(in + t * in_stride + h * dim, norm, dim, rope->norm_eps,
-                                         head);
+                rows->rms_norm_backward(in + t * in_stride + h * dim, norm, head, dim,
+                                        rope->norm_eps, false, head);
             }
         }
     }

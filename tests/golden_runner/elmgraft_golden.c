@@ -10,6 +10,7 @@
 
 #include "model/base/file.h"
 #include "model/base/memory.h"
+#include "model/kernels/vector.h"
 #include "tests/golden_runner/golden_checks.h"
 
 static const struct {
@@ -170,10 +171,12 @@ int main(int argc, char **argv)
 
     totals sum = {0};
     eg_error err = {0};
-    if (run_below(directory, precision, &sum, &err) != EG_OK) {
+    if (eg_vector_use_environment(&err) != EG_OK ||
+        run_below(directory, precision, &sum, &err) != EG_OK) {
         fprintf(stderr, "elmgraft_golden: %s\n", err.text);
         return (int)err.status;
     }
-    printf("%zu passed, %zu failed, %zu skipped\n", sum.passed, sum.failed, sum.skipped);
+    printf("%zu passed, %zu failed, %zu skipped, vectors %s\n", sum.passed, sum.failed, sum.skipped,
+           eg_vector_name(eg_vector_in_force()));
     return sum.failed == 0 && sum.passed > 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -381,7 +381,10 @@ START_TEST(cross_entropy_and_its_gradient)
     eg_cross_entropy(logits, targets, n, vocab, nll, lse);
     const double loss = nll[0] + nll[1] + nll[2];
     ck_assert_double_eq_tol(loss, loss_of(logits, targets, n, vocab, 1.0, 0.0), 1e-5);
-    eg_cross_entropy_backward(d, targets, lse, n, vocab, 0.25f, 0.01f);
+    double nll_beside[3], lse_beside[3];
+    eg_cross_entropy_gradient(d, targets, n, vocab, 0.25f, 0.01f, nll_beside, lse_beside);
+    ck_assert_mem_eq(nll_beside, nll, sizeof nll);
+    ck_assert_mem_eq(lse_beside, lse, sizeof lse);
     for (int side = 0; side < 2; side++) {
         for (size_t i = 0; i < n * vocab; i++) {
             logits[i] += (side == 0 ? 1e-3f : -2e-3f) * direction[i];

@@ -1,0 +1,97 @@
+/*
+ * Vector widths. The loops that pay for it (vector_rows.c, vector_products.c) are compiled once
+ * for each level, one source with other flags, and stand in tables of functions. Which table is
+ * used is a property of the process, as the number of threads is: the widest level that
+ * processor and system have (by feature bits), or the one that ELMGRAFT_VECTOR names.
+ *
+ * These functions work on rows and small blocks, on the thread that calls them; sharing rows out
+ * over threads is their callers' part. The same level gives the same bits; levels differ in the
+ * order of sums and in fused multiply-adds.
+ */
+#ifndef EG_MODEL_KERNELS_VECTOR_H
+#define EG_MODEL_KERNELS_VECTOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/base/error.h"
+
+typedef enum eg_vector_level {
+    EG_VECTOR_BASELINE, /* what every processor of the architecture has */
+    EG_VECTOR_AVX2,     /* with FMA */
+    EG_VECTOR_AVX512,   /* F, BW, VL and DQ */
+    EG_VECTOR_LEVELS
+} eg_vector_level;
+
+const char *eg_vector_name(eg_vector_level level);
+bool eg_vector_supported(eg_vector_level level);
+
+/* The level in force; unless eg_vector_use was called, the widest supported. */
+eg_vector_level eg_vector_in_force(void);
+
+/* Use a supported level from now on. Not while other threads compute. */
+void eg_vector_use(eg_vector_level level);
+
+/* Use the level that the environment variable ELMGRAFT_VECTOR names, if it is set. Fails with
+   EG_USAGE on a name that is none or a level that this processor has not. */
+EG_CHECKED eg_status eg_vector_use_environment(eg_error *err);
+
+/* The constants of AdamW's update of one tensor (train/adamw.h). */
+typedef struct eg_adamw_update {
+    double beta1, beta2, epsilon;
+    double keep;      /* 1 − lr·decay */
+    double step_size; /* lr/(1−β₁ᵗ) */
+    double root;      /* √(1−β₂ᵗ) */
+} eg_adamw_update;
+
+/* Loops over rows of n numbers. Outputs may be inputs (the same row), but not overlap otherwise. */
+typedef struct eg_row_kernels {
+    /* out = silu(gate) ∘ up, and its gradient (model/kernels/swiglu.h). */
+    void (*swiglu)(const float *gate, const float *up, size_t n, float *out);
+    void (*swiglu_backward)(const float *gate, const float *up, const float *dout, size_t n,
+                            float *d_gate, float *d_up);
+
+    /* A row of RMSNorm (model/kernels/rms_norm.h); the gradient is added to dx, or with
+       accumulate false overwrites it, where dx may be dy. */
+    void (*rms_norm)(const float *x, const float *w, size_t n, double eps, float *y);
+    void (*rms_norm_backward)(const float *x, const float *w, const float *dy, size_t n, double eps,
+                              bool accumulate, float *dx);
+
+    /* sum = x + branch and y = norm(sum), in one pass over memory. */
+    void (*add_rms_norm)(const float *x, const float *branch, const float *w, size_t n, double eps,
+                         float *sum, float *y);
+
+    /* Turn the pairs (head[j], head[j + half]) by angles with these cosines and sines, times
+       direction (1 or −1) for the sines. */
+    void (*rotate)(float *head, size_t half, const float *cosines, const float *sines,
+                   float direction);
+
+    /* log Σ exp(row), not finite where the row holds a NaN or Inf; n at least 1. And
+       row = factor · exp(row − shift), for row − shift <= 88. */
+    double (*log_sum_exp)(const float *row, size_t n);
+    void (*scaled_exp)(float *row, size_t n, float shift, float factor);
+
+    /* out = kept / (1 − p) ∘ x by counter (model/kernels/dropout.h): feature j is kept where its
+       32 bits of stream `key` reach threshold. */
+    void (*dropout)(uint64_t key, uint32_t threshold, float scale, const float *x, size_t n,
+                    float *out);
+
+    void (*adamw)(const eg_adamw_update *update, size_t n, float *p, float *m, float *v,
+                  const float *g);
+
+    /* Conversions (model/dtype.h); `bytes` may start at any address. The same bits at each level.
+     */
+    void (*widen_f16)(float *out, const void *bytes, size_t n);
+    void (*widen_bf16)(float *out, const void *bytes, size_t n);
+    void (*narrow_f16)(void *bytes, const float *values, size_t n);
+    void (*narrow_bf16)(void *bytes, const float *values, size_t n);
+} eg_row_kernels;
+
+/* The tables of the level in force. */
+const eg_row_kernels *eg_vector_rows(void);
+
+/* The tables of each level that was compiled, for vector.c. */
+extern const eg_row_kernels eg_row_kernels_baseline, eg_row_kernels_avx2, eg_row_kernels_avx512;
+
+#endif
