@@ -5,6 +5,7 @@
 #include "model/base/memory.h"
 #include "model/base/threads.h"
 #include "model/kernels/gemm.h"
+#include "model/matrix_bf16.h"
 
 /* Weights narrower than f32 are widened in blocks that stay in the cache. */
 enum { BLOCK_FLOATS = 1 << 19 };
@@ -35,33 +36,34 @@ eg_status eg_matrix_init(eg_matrix *matrix, const void *data, eg_dtype dtype, si
 
 void eg_matrix_deinit(eg_matrix *matrix)
 {
-    eg_packed_deinit(&matrix->forward_form);
-    eg_packed_deinit(&matrix->backward_form);
+    eg_matrix_bf16_unpack(matrix);
     eg_free(matrix->owned);
     *matrix = (eg_matrix){0};
 }
 
-eg_status eg_matrix_pack(eg_matrix *w, eg_bf16_kernel kernel, eg_error *err)
+bool eg_matrix_folds(const eg_matrix *w)
 {
-    EG_TRY(eg_packed_init(&w->forward_form, w->data, w->dtype, w->rows, w->columns, false, err));
-    EG_TRY(eg_packed_init(&w->backward_form, w->data, w->dtype, w->rows, w->columns, true, err));
-    w->kernel = kernel;
-    w->packed = true;
-    return EG_OK;
+    return w->compute.precision != EG_PRECISION_F32;
 }
 
-size_t eg_matrix_packed_bytes(const eg_matrix *w)
+eg_status eg_matrix_prepare(eg_matrix *w, const eg_compute *compute, eg_error *err)
 {
-    return eg_packed_bytes(w->rows, w->columns) + eg_packed_bytes(w->columns, w->rows);
+    eg_matrix_bf16_unpack(w);
+    w->compute = *compute;
+    return eg_matrix_packed_bytes(w, compute) > 0 ? eg_matrix_bf16_pack(w, err) : EG_OK;
 }
 
-/* The f32 products' scratch is there in bf16 too: some of them are always f32. */
-size_t eg_matrix_scratch(const eg_matrix *w, size_t n)
+size_t eg_matrix_packed_bytes(const eg_matrix *w, const eg_compute *compute)
+{
+    return compute->precision == EG_PRECISION_F32 ? 0 : eg_matrix_bf16_bytes(w, compute);
+}
+
+/* The f32 products' scratch is there in each precision: some of them are always f32. */
+size_t eg_matrix_scratch(const eg_matrix *w, size_t n, size_t rank)
 {
     const size_t rows = block_rows(w);
     const size_t block = w->dtype == EG_F32 ? 0 : (rows < w->rows ? rows : w->rows) * w->columns;
-    const size_t widest = w->rows > w->columns ? w->rows : w->columns;
-    const size_t rounded = w->packed ? (eg_bf16_scratch(n, widest) + 1) / 2 : 0;
+    const size_t rounded = eg_matrix_folds(w) ? eg_matrix_bf16_scratch(w, n, rank) : 0;
     return block > rounded ? block : rounded;
 }
 
@@ -75,55 +77,62 @@ void eg_matrix_widen_rows(const eg_matrix *w, size_t first, size_t count, float 
     }
 }
 
+/* Which of the two f32 products: OpenBLAS's or the plain one. */
+static void multiply_f32(const eg_matrix *w, eg_gemm_shape shape, const float *a, size_t lda,
+                         const float *b, size_t ldb, bool accumulate, float *c, size_t ldc)
+{
+    const float beta = accumulate ? 1.0f : 0.0f;
+    (w->compute.reference ? eg_gemm_reference : eg_gemm)(shape, 1.0f, a, lda, b, ldb, beta, c, ldc);
+}
+
 void eg_matrix_forward_f32(const eg_matrix *w, const float *x, size_t n, float *y, bool accumulate,
                            float *scratch)
 {
-    const float beta = accumulate ? 1.0f : 0.0f;
-    if (w->dtype == EG_F32) {
-        eg_gemm_forward(x, w->data, y, n, w->columns, w->rows, 1.0f, beta);
-        return;
-    }
-    const size_t step = block_rows(w);
+    const size_t step = w->dtype == EG_F32 ? w->rows : block_rows(w);
     for (size_t first = 0; first < w->rows; first += step) {
         const size_t rows = w->rows - first < step ? w->rows - first : step;
-        eg_matrix_widen_rows(w, first, rows, scratch);
-        eg_gemm((eg_gemm_shape){false, true, n, rows, w->columns}, 1.0f, x, w->columns, scratch,
-                w->columns, beta, y + first, w->rows);
+        const float *block = w->data;
+        if (w->dtype != EG_F32) {
+            eg_matrix_widen_rows(w, first, rows, scratch);
+            block = scratch;
+        }
+        multiply_f32(w, (eg_gemm_shape){false, true, n, rows, w->columns}, x, w->columns, block,
+                     w->columns, accumulate, y + first, w->rows);
     }
 }
 
 void eg_matrix_backward_f32(const eg_matrix *w, const float *dy, size_t n, float *dx,
                             bool accumulate, float *scratch)
 {
-    if (w->dtype == EG_F32) {
-        eg_gemm_input(dy, w->data, dx, n, w->columns, w->rows, 1.0f, accumulate ? 1.0f : 0.0f);
-        return;
-    }
-    const size_t step = block_rows(w);
+    const size_t step = w->dtype == EG_F32 ? w->rows : block_rows(w);
     for (size_t first = 0; first < w->rows; first += step) {
         const size_t rows = w->rows - first < step ? w->rows - first : step;
-        eg_matrix_widen_rows(w, first, rows, scratch);
-        eg_gemm((eg_gemm_shape){false, false, n, w->columns, rows}, 1.0f, dy + first, w->rows,
-                scratch, w->columns, first > 0 || accumulate ? 1.0f : 0.0f, dx, w->columns);
+        const float *block = w->data;
+        if (w->dtype != EG_F32) {
+            eg_matrix_widen_rows(w, first, rows, scratch);
+            block = scratch;
+        }
+        multiply_f32(w, (eg_gemm_shape){false, false, n, w->columns, rows}, dy + first, w->rows,
+                     block, w->columns, first > 0 || accumulate, dx, w->columns);
     }
 }
 
 void eg_matrix_forward(const eg_matrix *w, const float *x, size_t n, float *y, bool accumulate,
                        float *scratch)
 {
-    if (w->packed) {
-        eg_bf16_gemm(w->kernel, &w->forward_form, x, n, y, accumulate, (uint16_t *)scratch);
-        return;
+    if (eg_matrix_folds(w)) {
+        eg_matrix_bf16_multiply(w, false, x, n, y, accumulate, scratch);
+    } else {
+        eg_matrix_forward_f32(w, x, n, y, accumulate, scratch);
     }
-    eg_matrix_forward_f32(w, x, n, y, accumulate, scratch);
 }
 
 void eg_matrix_backward(const eg_matrix *w, const float *dy, size_t n, float *dx, bool accumulate,
                         float *scratch)
 {
-    if (w->packed) {
-        eg_bf16_gemm(w->kernel, &w->backward_form, dy, n, dx, accumulate, (uint16_t *)scratch);
-        return;
+    if (eg_matrix_folds(w)) {
+        eg_matrix_bf16_multiply(w, true, dy, n, dx, accumulate, scratch);
+    } else {
+        eg_matrix_backward_f32(w, dy, n, dx, accumulate, scratch);
     }
-    eg_matrix_backward_f32(w, dy, n, dx, accumulate, scratch);
 }

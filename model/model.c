@@ -330,22 +330,22 @@ static eg_matrix *multiplied_matrix(eg_model *model, size_t site)
     return linears[(site - 1) % 4];
 }
 
-eg_status eg_model_pack(eg_model *model, eg_bf16_kernel kernel, eg_error *err)
+eg_status eg_model_prepare(eg_model *model, const eg_compute *compute, eg_error *err)
 {
     for (size_t site = 0; site < eg_site_count(&model->config); site++) {
         eg_matrix *matrix = multiplied_matrix(model, site);
         if (matrix != NULL) {
-            EG_TRY(eg_matrix_pack(matrix, kernel, err));
+            EG_TRY(eg_matrix_prepare(matrix, compute, err));
         }
     }
     return EG_OK;
 }
 
-size_t eg_model_packed_bytes(const eg_model *model)
+size_t eg_model_packed_bytes(const eg_model *model, const eg_compute *compute)
 {
     size_t bytes = 0;
     for (size_t site = 1; site < eg_site_head(&model->config); site++) {
-        bytes += eg_matrix_packed_bytes(eg_model_matrix(model, site));
+        bytes += eg_matrix_packed_bytes(eg_model_matrix(model, site), compute);
     }
-    return bytes + eg_matrix_packed_bytes(eg_model_head(model));
+    return bytes + eg_matrix_packed_bytes(eg_model_head(model), compute);
 }

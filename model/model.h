@@ -62,10 +62,10 @@ const eg_matrix *eg_model_matrix(const eg_model *model, size_t site);
 const eg_tensor *eg_model_tensor(const eg_model *model, const char *name,
                                  const eg_safetensors **file);
 
-/* Compute the products of all linears and the head in bf16 from now on: packs each matrix twice
-   (eg_model_packed_bytes in all). After it, sessions may be opened. */
-EG_CHECKED eg_status eg_model_pack(eg_model *model, eg_bf16_kernel kernel, eg_error *err);
-size_t eg_model_packed_bytes(const eg_model *model);
+/* Compute the products of all linears and the head that way from now on; makes the packed copies
+   that it wants (eg_model_packed_bytes in all). After it, sessions may be opened. */
+EG_CHECKED eg_status eg_model_prepare(eg_model *model, const eg_compute *compute, eg_error *err);
+size_t eg_model_packed_bytes(const eg_model *model, const eg_compute *compute);
 
 /* Write a random checkpoint directory of this configuration: config.json and
    model.safetensors in config->dtype, initialised as CoreNet does: linear weights

@@ -53,7 +53,7 @@ static void lay_out(site_work *work, eg_arena *arena)
     const size_t rank = work->target->rank;
     const size_t out = work->target->module.out;
     work->product = eg_arena_take(arena, rank * out, sizeof(float));
-    work->scratch = eg_arena_take(arena, eg_matrix_scratch(work->w, 0), sizeof(float));
+    work->scratch = eg_arena_take(arena, eg_matrix_scratch(work->w, 0, 0), sizeof(float));
     work->gram = eg_arena_take(arena, rank * rank, sizeof(double));
     work->square = eg_arena_take(arena, out, sizeof(double));
     work->formed = eg_arena_take(arena, out, sizeof(double));

@@ -1,4 +1,4 @@
-#include "model/kernels/bf16_block.h"
+#include "model/kernels/bf16_kernel.h"
 
 #if defined(__x86_64__)
 

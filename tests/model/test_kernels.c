@@ -75,7 +75,7 @@ START_TEST(matrix_products_in_every_type)
         eg_matrix w;
         CHECK_OK(eg_matrix_init(&w, stored + shift, type, rows, columns, &err), err);
         ck_assert_int_eq(w.owned != NULL, shift == 1);
-        float *scratch = zero_floats(eg_matrix_scratch(&w, n));
+        float *scratch = zero_floats(eg_matrix_scratch(&w, n, 0));
         float *x = random_floats(5, n * columns, 1.0);
         float *dy = random_floats(6, n * rows, 1.0);
         float *y = zero_floats(n * rows), *y_expected = zero_floats(n * rows);
