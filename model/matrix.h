@@ -2,8 +2,8 @@
  * Frozen matrices. A weight W [rows, columns] = [out, in] is loaded once, kept in the form
  * its products want, and multiplied forward (x Wᵀ) and backward (dy W). It is never changed.
  *
- * How it computes is an eg_compute. Precision f32: W stays in its checkpoint's type, mapped, and the
- * products widen blocks of it on the way into OpenBLAS. Precisions bf16 and f32-split:
+ * How it computes is an eg_compute. Precision f32: W stays in its checkpoint's type, mapped, and
+ * the products widen blocks of it on the way into OpenBLAS. Precisions bf16 and f32-split:
  * model/kernels/bf16_gemm.h, with W packed once for each direction (fast) or within each product
  * (lean).
  */
@@ -14,22 +14,8 @@
 #include <stddef.h>
 
 #include "model/base/error.h"
+#include "model/compute.h"
 #include "model/dtype.h"
-#include "model/kernels/bf16_gemm.h"
-
-typedef enum eg_precision {
-    EG_PRECISION_F32,   /* f32 operands */
-    EG_PRECISION_SPLIT, /* f32 operands as two bf16 parts each: errors of about 4e-6 */
-    EG_PRECISION_BF16   /* operands rounded to bf16 */
-} eg_precision;
-
-/* How products with frozen matrices are computed. All zero: f32 with OpenBLAS. */
-typedef struct eg_compute {
-    eg_precision precision;
-    bool reference;        /* precision f32: plain loops instead of OpenBLAS */
-    eg_bf16_kernel kernel; /* the other precisions */
-    bool lean;             /* the other precisions: no packed copies of the weights */
-} eg_compute;
 
 typedef struct eg_matrix {
     size_t rows, columns;
@@ -75,8 +61,8 @@ void eg_matrix_backward(const eg_matrix *w, const float *dy, size_t n, float *dx
    rounded or split like the weights. */
 bool eg_matrix_folds(const eg_matrix *w);
 
-/* With a low-rank addition: h [n, rank] = xd Aᵀ, y = x Wᵀ + s h Bᵀ. xd [n, columns] is x, or x under
-   dropout. */
+/* With a low-rank addition: h [n, rank] = xd Aᵀ, y = x Wᵀ + s h Bᵀ. xd [n, columns] is x, or x
+   under dropout. */
 void eg_matrix_forward_low_rank(const eg_matrix *w, const eg_low_rank *low_rank, const float *x,
                                 const float *xd, size_t n, float *h, float *y, float *scratch);
 

@@ -35,8 +35,8 @@ size_t eg_matrix_bf16_bytes(const eg_matrix *w, const eg_compute *compute)
         return 0;
     }
     const size_t parts = has_low(w, compute) ? 2 : 1;
-    return parts * (eg_bf16_packed_bytes(w->rows, w->columns) +
-                    eg_bf16_packed_bytes(w->columns, w->rows));
+    return parts *
+           (eg_bf16_packed_bytes(w->rows, w->columns) + eg_bf16_packed_bytes(w->columns, w->rows));
 }
 
 eg_status eg_matrix_bf16_pack(eg_matrix *w, eg_error *err)
@@ -114,8 +114,8 @@ size_t eg_matrix_bf16_scratch(const eg_matrix *w, size_t n, size_t rank)
     const size_t parts = splits(&w->compute) ? 2 : 1;
     const size_t row = eg_bf16_padded(larger(w->rows, w->columns)) + eg_bf16_padded(rank);
     size_t count = 0;
-    const bool fits = eg_size_mul(n, parts * row, &count) &&
-                      eg_size_add(count, eg_bf16_workspace(), &count);
+    const bool fits =
+        eg_size_mul(n, parts * row, &count) && eg_size_add(count, eg_bf16_workspace(), &count);
     return fits ? (count + 1) / 2 : SIZE_MAX;
 }
 

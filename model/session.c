@@ -63,7 +63,8 @@ static widths measure_widths(const eg_session *s)
         if (site != eg_site_head(config) || !config->tied) {
             const size_t tokens = larger(s->options.max_tokens, s->options.head_rows);
             const eg_matrix *matrix = eg_model_matrix(s->model, site);
-            w.widened = larger(w.widened, eg_matrix_scratch(matrix, tokens, graft != NULL ? graft->rank : 0));
+            w.widened = larger(w.widened,
+                               eg_matrix_scratch(matrix, tokens, graft != NULL ? graft->rank : 0));
         }
         if (graft != NULL) {
             measure_graft(&w, graft, eg_model_matrix(s->model, site)->rows,

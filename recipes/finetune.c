@@ -141,7 +141,7 @@ static memory_plan plan_memory(const eg_finetune *tune)
     const eg_model *model = &tune->opened.model;
     const size_t floats = tune->opened.adapter.parameters.total * sizeof(float);
     memory_plan plan = {
-        .packed = model->layers[0].qkv_proj.packed ? eg_model_packed_bytes(model) : 0,
+        .packed = eg_model_packed_bytes(model, &tune->opened.compute),
         .activations = eg_session_measure(model, &tune->opened.adapter.grafts, &tune->session),
         .adapter = 2 * floats,
         .optimizer = 2 * floats};

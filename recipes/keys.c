@@ -37,8 +37,9 @@ static const char *const parts[] = {"prompt", "prompt_no_input", "completion", "
                                     "user",   "assistant",       NULL};
 static const char *const dtypes[] = {
     [EG_F32] = "float32", [EG_F16] = "float16", [EG_BF16] = "bfloat16", NULL};
-static const char *const precisions[] = {"auto", "f32", "bf16", NULL};
-static const char *const kernels[] = {"auto", "avx512_bf16", "reference", NULL};
+static const char *const precisions[] = {"auto", "f32", "f32-split", "bf16", NULL};
+const char *const eg_recipe_kernels[] = {"auto",     "amx",       "avx512_bf16",
+                                         "openblas", "reference", NULL};
 static const char *const benches[] = {"all", "machine", "ceilings", "step", NULL};
 static const char *const activations[] = {"save", "recompute", NULL};
 static const char *const memories[] = {"fast", "lean", NULL};
@@ -326,8 +327,8 @@ const eg_key eg_keys[] = {
     CHOICE(compute.precision, "f32", precisions, USED TUNE | EVAL | GEN | BENCH, ALSO "dtype bf16 fp16",
            HELP "arithmetic of products with frozen weights; auto: bf16 where the processor "
                 "has it, else f32"),
-    CHOICE(compute.kernels, "auto", kernels, USED TUNE | EVAL | GEN | BENCH,
-           HELP "way to compute bf16 products; auto: the fastest of this machine"),
+    CHOICE(compute.kernels, "auto", eg_recipe_kernels, USED TUNE | EVAL | GEN | BENCH,
+           HELP "way to compute products with frozen weights; auto: the fastest of this machine"),
     SIZE(compute.threads, "0", 0, 4096, USED TUNE | MERGE | EVAL | GEN | BENCH, ALSO "num_threads n_threads",
          HELP "threads; 0: one per core"),
     CHOICE(compute.activations, "save", activations, USED TUNE | BENCH,

@@ -60,6 +60,9 @@ typedef struct eg_exclusion {
 extern const eg_exclusion eg_exclusions[];
 extern const size_t eg_exclusion_count;
 
+/* The choices of compute.kernels, for eg_compute_choose. */
+extern const char *const eg_recipe_kernels[];
+
 /* The index of a key by its full name, or eg_key_count. */
 size_t eg_key_find(const char *name);
 

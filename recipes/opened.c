@@ -1,7 +1,10 @@
 #include "recipes/opened.h"
 
+#include <string.h>
+
 #include "model/base/file.h"
 #include "model/base/threads.h"
+#include "recipes/keys.h"
 #include "recipes/settings.h"
 
 /* OpenELM's own directories have no tokenizer: its files are LLaMA's. */
@@ -75,55 +78,37 @@ static eg_status open_template(eg_opened *opened, const eg_recipe *recipe, const
     return status;
 }
 
-/* The places of compute.precision's and compute.kernels' choices in their lists. */
-enum { PRECISION_AUTO, PRECISION_F32, PRECISION_BF16 };
-enum { KERNELS_AUTO, KERNELS_AVX512, KERNELS_REFERENCE };
+/* The places of compute.precision's choices in their list: auto first, then as in eg_precision. */
+enum { PRECISION_AUTO, PRECISION_F32 };
 
-static eg_status find_kernel(const eg_recipe *recipe, eg_bf16_kernel *kernel, eg_error *err)
+static eg_status choose_compute(eg_compute *compute, const eg_recipe *recipe, const eg_log *log,
+                                eg_error *err)
 {
-    static const eg_bf16_kernel named[] = {
-        [KERNELS_AVX512] = EG_BF16_AVX512, [KERNELS_REFERENCE] = EG_BF16_REFERENCE};
-    if (recipe->compute.kernels == KERNELS_AUTO) {
-        *kernel = eg_bf16_best();
-        return EG_OK;
+    const char *kernels = eg_recipe_kernels[recipe->compute.kernels];
+    if (recipe->compute.precision != PRECISION_AUTO) {
+        const int precision = recipe->compute.precision - PRECISION_F32;
+        EG_TRY(eg_compute_choose(compute, (eg_precision)precision, kernels, err));
+    } else {
+        EG_TRY(eg_compute_choose(compute, EG_PRECISION_BF16, "auto", err));
+        const bool native = eg_compute_native(compute);
+        EG_TRY(eg_compute_choose(compute, native ? EG_PRECISION_BF16 : EG_PRECISION_F32, kernels,
+                                 err));
     }
-    *kernel = named[recipe->compute.kernels];
-    if (recipe->compute.precision == PRECISION_F32) {
-        return eg_fail(err, EG_USAGE,
-                       "compute.kernels=%s is for compute.precision=bf16, found f32; f32 products "
-                       "are OpenBLAS's",
-                       eg_bf16_name(*kernel));
-    }
-    if (!eg_bf16_supported(*kernel)) {
-        return eg_fail(err, EG_USAGE,
-                       "compute.kernels=%s: this processor cannot run it; use auto, which takes "
-                       "%s here",
-                       eg_bf16_name(*kernel), eg_bf16_name(eg_bf16_best()));
-    }
-    return EG_OK;
-}
-
-/* Bring the frozen weights into the form that the precision's products want. */
-static eg_status settle_precision(eg_opened *opened, const eg_recipe *recipe, const eg_log *log,
-                                  eg_error *err)
-{
-    static const char *const names[] = {
-        [EG_BF16_REFERENCE] = "bf16, reference", [EG_BF16_AVX512] = "bf16, avx512_bf16"};
-    eg_bf16_kernel kernel = EG_BF16_REFERENCE;
-    EG_TRY(find_kernel(recipe, &kernel, err));
-    const bool native = kernel != EG_BF16_REFERENCE;
-    opened->precision = "f32";
-    if (recipe->compute.precision == PRECISION_F32 ||
-        (recipe->compute.precision == PRECISION_AUTO && !native)) {
-        return EG_OK;
-    }
-    if (!native && recipe->compute.kernels == KERNELS_AUTO) {
+    if (!eg_compute_native(compute) && strcmp(kernels, "auto") == 0) {
         eg_log_write(log, EG_WARNING,
                      "this processor has no bf16 products: the reference loops are slow; "
                      "compute.precision=auto would take f32");
     }
-    opened->precision = names[kernel];
-    return eg_model_pack(&opened->model, kernel, err);
+    return EG_OK;
+}
+
+/* Bring the frozen weights into the form that their products want. */
+static eg_status settle_compute(eg_opened *opened, const eg_recipe *recipe, const eg_log *log,
+                                eg_error *err)
+{
+    EG_TRY(choose_compute(&opened->compute, recipe, log, err));
+    eg_compute_describe(&opened->compute, opened->precision);
+    return eg_model_prepare(&opened->model, &opened->compute, err);
 }
 
 eg_status eg_opened_open(eg_opened *opened, const eg_recipe *recipe, unsigned needs,
@@ -132,7 +117,7 @@ eg_status eg_opened_open(eg_opened *opened, const eg_recipe *recipe, unsigned ne
     *opened = (eg_opened){0};
     EG_TRY(eg_blas_reserve(err));
     EG_TRY(eg_model_open(&opened->model, recipe->model.path, log, err));
-    EG_TRY(settle_precision(opened, recipe, log, err));
+    EG_TRY(settle_compute(opened, recipe, log, err));
     EG_TRY(open_tokenizer(opened, recipe, (needs & EG_OPEN_TOKENIZER) != 0, err));
     EG_TRY(check_vocabulary(opened, err));
     const unsigned how = ((needs & EG_OPEN_GRADIENTS) != 0 ? EG_ADAPTER_TRAIN : 0U) |

@@ -19,7 +19,8 @@ typedef struct eg_opened {
     bool has_adapter;
     eg_template template; /* where has_template */
     bool has_template;
-    const char *precision; /* "f32", or "bf16" and its kernel: products of frozen weights */
+    eg_compute compute;              /* products with frozen weights */
+    char precision[EG_COMPUTE_TEXT]; /* its description */
 } eg_opened;
 
 /* What a command cannot do without. */

@@ -25,8 +25,8 @@ AMX static void configure(size_t upper, size_t lower)
 {
     tile_configuration c = {.palette = 1};
     const uint8_t low = (uint8_t)(lower > 0 ? lower : TILE_ROWS);
-    const uint8_t rows[8] = {(uint8_t)upper, (uint8_t)upper, low,       low,
-                             (uint8_t)upper, low,            TILE_ROWS, TILE_ROWS};
+    const uint8_t rows[8] = {(uint8_t)upper, (uint8_t)upper, low, low, (uint8_t)upper, low,
+                             TILE_ROWS,      TILE_ROWS};
     for (size_t tile = 0; tile < 8; tile++) {
         c.bytes[tile] = TILE_BYTES;
         c.rows[tile] = rows[tile];

@@ -3,7 +3,8 @@
  *
  * Operands are rounded to bf16 (nearest, ties to even) or split in two bf16 parts, x = high + low
  * with high = bf16(x) and low = bf16(x − high); a product of split operands is a sum of products of
- * parts: high high + low high + high low, where the last is not needed for a B that is bf16 already.
+ * parts: high high + low high + high low, where the last is not needed for a B that is bf16
+ * already.
  *
  * B is packed in panels of 16 of its rows; in a panel, for each pair of k, the pairs of its 16
  * rows: [n/16][k/2][16][2] bf16, n padded to 16 and k to 32 with zeros. It is what a 512-bit
@@ -71,8 +72,8 @@ typedef struct eg_bf16_term {
 /* bf16 numbers of workspace for a product, aligned to 64 bytes. */
 size_t eg_bf16_workspace(void);
 
-/* c [m, n] = the sum of `count` terms, or += with accumulate. No aliasing. Each element is summed in
-   the order of the terms and of k, whatever the number of threads. */
+/* c [m, n] = the sum of `count` terms, or += with accumulate. No aliasing. Each element is summed
+   in the order of the terms and of k, whatever the number of threads. */
 void eg_bf16_multiply(eg_bf16_kernel kernel, const eg_bf16_term *terms, size_t count, size_t m,
                       size_t n, float *c, bool accumulate, uint16_t *workspace);
 

@@ -18,10 +18,10 @@ AVX512 static inline __m512i round_two(__m512 first, __m512 second, bool low)
     }
     const __m256i a = _mm512_castsi512_si256(high);
     const __m256i b = _mm512_extracti64x4_epi64(high, 1);
-    const __m512 rest_a = _mm512_sub_ps(
-        first, _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(a), 16)));
-    const __m512 rest_b = _mm512_sub_ps(
-        second, _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(b), 16)));
+    const __m512 rest_a =
+        _mm512_sub_ps(first, _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(a), 16)));
+    const __m512 rest_b =
+        _mm512_sub_ps(second, _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(b), 16)));
     return (__m512i)_mm512_cvtne2ps_pbh(rest_b, rest_a);
 }
 
@@ -104,10 +104,10 @@ AVX512 static void pack_rows(const eg_bf16_source *b, const eg_bf16_piece *piece
 /* A row of data is a step of k: two of them, 32 rows of B at a time, which are two panels. */
 AVX512 static void pack_columns(const eg_bf16_source *b, const eg_bf16_piece *piece)
 {
-    const __m512i step = _mm512_set_epi32(
-        0x002f000f, 0x002e000e, 0x002d000d, 0x002c000c, 0x002b000b, 0x002a000a, 0x00290009,
-        0x00280008, 0x00270007, 0x00260006, 0x00250005, 0x00240004, 0x00230003, 0x00220002,
-        0x00210001, 0x00200000);
+    const __m512i step =
+        _mm512_set_epi32(0x002f000f, 0x002e000e, 0x002d000d, 0x002c000c, 0x002b000b, 0x002a000a,
+                         0x00290009, 0x00280008, 0x00270007, 0x00260006, 0x00250005, 0x00240004,
+                         0x00230003, 0x00220002, 0x00210001, 0x00200000);
     const __m512i next = _mm512_add_epi16(step, _mm512_set1_epi16(16));
     const __m512i zero = _mm512_setzero_si512();
     const size_t size = eg_dtype_size(b->dtype);

@@ -27,6 +27,30 @@ static void add_frozen_rest(const eg_linear *linear, const float *x, const float
     eg_matrix_forward(linear->weight, scratch->rest, n, y, true, scratch->widened);
 }
 
+static eg_low_rank low_rank_of(const eg_graft *graft)
+{
+    return (eg_low_rank){graft->a, graft->b, graft->rank, graft->scale};
+}
+
+/* down = x̃ Aᵀ, product = x Wᵀ + s down Bᵀ. */
+static void product_forward(const eg_linear *linear, const float *x, const float *dropped, size_t n,
+                            float *down, float *product, const eg_linear_scratch *scratch)
+{
+    const eg_matrix *w = linear->weight;
+    const eg_low_rank u = low_rank_of(linear->graft);
+    if (eg_matrix_folds(w)) {
+        eg_stage_mark(scratch->clock, EG_STAGE_BASE_FORWARD);
+        eg_matrix_forward_low_rank(w, &u, x, dropped, n, down, product, scratch->widened);
+        eg_stage_mark(scratch->clock, EG_STAGE_ADAPTER);
+        return;
+    }
+    eg_gemm_forward(dropped, u.a, down, n, w->columns, u.rank, 1.0f, 0.0f);
+    eg_stage_mark(scratch->clock, EG_STAGE_BASE_FORWARD);
+    eg_matrix_forward(w, x, n, product, false, scratch->widened);
+    eg_stage_mark(scratch->clock, EG_STAGE_ADAPTER);
+    eg_gemm_forward(down, u.b, product, n, u.rank, w->rows, u.scale, 1.0f);
+}
+
 void eg_linear_forward(const eg_linear *linear, const float *x, size_t n, float *y,
                        const eg_linear_saved *saved, const eg_linear_scratch *scratch)
 {
@@ -42,11 +66,7 @@ void eg_linear_forward(const eg_linear *linear, const float *x, size_t n, float 
     const bool dora = graft->row_scale != NULL;
     float *down = saved->down != NULL ? saved->down : scratch->low;
     float *product = dora && saved->product != NULL ? saved->product : y;
-    eg_gemm_forward(dropped, graft->a, down, n, w->columns, graft->rank, 1.0f, 0.0f);
-    eg_stage_mark(scratch->clock, EG_STAGE_BASE_FORWARD);
-    eg_matrix_forward(w, dora ? dropped : x, n, product, false, scratch->widened);
-    eg_stage_mark(scratch->clock, EG_STAGE_ADAPTER);
-    eg_gemm_forward(down, graft->b, product, n, graft->rank, w->rows, graft->scale, 1.0f);
+    product_forward(linear, dora ? dropped : x, dropped, n, down, product, scratch);
     if (!dora) {
         return;
     }
@@ -105,6 +125,28 @@ static void input_gradient_dropped(const eg_linear *linear, const float *dy, con
     add(masked, n * w->columns, dx);
 }
 
+/* t = s gc B in scratch->low and, unless it is NULL, dx = gc W + t A. */
+static void product_backward(const eg_linear *linear, const float *gc, size_t n, float *dx,
+                             const eg_linear_scratch *scratch)
+{
+    const eg_matrix *w = linear->weight;
+    const eg_low_rank u = low_rank_of(linear->graft);
+    float *t = scratch->low;
+    if (eg_matrix_folds(w)) {
+        eg_stage_mark(scratch->clock, EG_STAGE_BASE_BACKWARD);
+        eg_matrix_backward_low_rank(w, &u, gc, n, t, dx, scratch->widened);
+        eg_stage_mark(scratch->clock, EG_STAGE_ADAPTER);
+        return;
+    }
+    eg_gemm_input(gc, u.b, t, n, u.rank, w->rows, u.scale, 0.0f);
+    if (dx != NULL) {
+        eg_stage_mark(scratch->clock, EG_STAGE_BASE_BACKWARD);
+        eg_matrix_backward(w, gc, n, dx, false, scratch->widened);
+        eg_stage_mark(scratch->clock, EG_STAGE_ADAPTER);
+        eg_gemm_input(t, u.a, dx, n, w->columns, u.rank, 1.0f, 1.0f);
+    }
+}
+
 /* gc = c ∘ dy, and the magnitude's gradient on the way: in dy's place where it is not needed as it
    was, which under dropout it is. */
 static float *scale_output_gradient(const eg_linear *linear, float *dy, size_t n,
@@ -139,20 +181,12 @@ void eg_linear_backward(const eg_linear *linear, const float *x, float *dy, size
         eg_gemm_weight(dy_scaled, saved->down, graft->db, n, graft->rank, w->rows, graft->scale,
                        1.0f);
     }
-    eg_gemm_input(dy_scaled, graft->b, scratch->low, n, graft->rank, w->rows, graft->scale, 0.0f);
+    product_backward(linear, dy_scaled, n, linear->mask == NULL ? dx : NULL, scratch);
     if (graft->da != NULL) {
         const float *dropped = dropped_input(linear, x, n, scratch);
         eg_gemm_weight(scratch->low, dropped, graft->da, n, w->columns, graft->rank, 1.0f, 1.0f);
     }
-    if (dx == NULL) {
-        return;
-    }
-    if (linear->mask != NULL) {
+    if (dx != NULL && linear->mask != NULL) {
         input_gradient_dropped(linear, dy, dy_scaled, n, dx, scratch);
-        return;
     }
-    eg_stage_mark(scratch->clock, EG_STAGE_BASE_BACKWARD);
-    eg_matrix_backward(w, dy_scaled, n, dx, false, scratch->widened);
-    eg_stage_mark(scratch->clock, EG_STAGE_ADAPTER);
-    eg_gemm_input(scratch->low, graft->a, dx, n, w->columns, graft->rank, 1.0f, 1.0f);
 }

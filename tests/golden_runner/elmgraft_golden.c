@@ -1,7 +1,7 @@
 /*
- * elmgraft_golden DIR [--precision P]: runs every case.json found below DIR and prints a line for
- * each tolerance class of each check. Exit code 0 when all passed, 1 when one failed, 2 for a
- * wrong command line.
+ * elmgraft_golden DIR [--precision P] [--kernels K]: runs every case.json found below DIR and
+ * prints a line for each tolerance class of each check. Exit code 0 when all passed, 1 when one
+ * failed, 2 for a wrong command line.
  */
 #include <dirent.h>
 #include <stdio.h>
@@ -59,7 +59,8 @@ static void run_check(golden_check *check, totals *sum, eg_error *err)
             sum->skipped++;
             return;
         }
-        if (check->precision->packs && kinds[i].run == golden_check_generate) {
+        if (check->precision->compute.precision == EG_PRECISION_BF16 &&
+            kinds[i].run == golden_check_generate) {
             printf("skip %s %s: in bf16 two likely tokens may change places\n", check->owner->name,
                    check->id);
             sum->skipped++;
@@ -143,7 +144,7 @@ static eg_status run_below(const char *directory, const golden_precision *precis
 
 static int usage(void)
 {
-    fprintf(stderr, "usage: elmgraft_golden DIR [--precision P]; P is one of:");
+    fprintf(stderr, "usage: elmgraft_golden DIR [--precision P] [--kernels K]; P is one of:");
     for (const golden_precision *p = golden_precisions; p->name != NULL; p++) {
         fprintf(stderr, " %s", p->name);
     }
@@ -155,24 +156,34 @@ int main(int argc, char **argv)
 {
     const char *directory = NULL;
     const char *name = "f32";
+    const char *kernels = "auto";
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--precision") == 0 && i + 1 < argc) {
             name = argv[++i];
+        } else if (strcmp(argv[i], "--kernels") == 0 && i + 1 < argc) {
+            kernels = argv[++i];
         } else if (argv[i][0] == '-' || directory != NULL) {
             return usage();
         } else {
             directory = argv[i];
         }
     }
-    const golden_precision *precision = golden_precision_find(name);
-    if (directory == NULL || precision == NULL) {
+    const golden_precision *found = golden_precision_find(name);
+    if (directory == NULL || found == NULL) {
         return usage();
     }
 
     totals sum = {0};
     eg_error err = {0};
-    if (eg_vector_use_environment(&err) != EG_OK ||
-        run_below(directory, precision, &sum, &err) != EG_OK) {
+    golden_precision precision = *found;
+    eg_status status = eg_vector_use_environment(&err);
+    if (status == EG_OK) {
+        status = eg_compute_choose(&precision.compute, found->compute.precision, kernels, &err);
+    }
+    if (status == EG_OK) {
+        status = run_below(directory, &precision, &sum, &err);
+    }
+    if (status != EG_OK) {
         fprintf(stderr, "elmgraft_golden: %s\n", err.text);
         return (int)err.status;
     }

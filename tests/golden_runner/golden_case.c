@@ -49,8 +49,8 @@ eg_status golden_case_open(golden_case *golden, const char *directory,
         status = eg_model_open(&golden->model, directory, NULL, err);
         golden->has_model = status == EG_OK;
     }
-    if (status == EG_OK && precision->packs) {
-        status = eg_model_pack(&golden->model, eg_bf16_best(), err);
+    if (status == EG_OK) {
+        status = eg_model_prepare(&golden->model, &precision->compute, err);
     }
 out:
     eg_text_deinit(&path);

@@ -34,10 +34,10 @@ typedef struct golden_tolerance {
 typedef struct golden_precision {
     const char *name;
     const golden_tolerance *own; /* ends with a NULL name; NULL: none */
-    bool packs;                  /* products of frozen weights in bf16 */
+    eg_compute compute;          /* with the kernels that were chosen */
 } golden_precision;
 
-/* Read DIRECTORY/case.json, open the model and map the expected tensors. Close it in any case. */
+/* Read DIRECTORY/case.json, open the model and map the expected tensors; Close it in any case. */
 EG_CHECKED eg_status golden_case_open(golden_case *golden, const char *directory,
                                       const golden_precision *precision, eg_error *err);
 void golden_case_close(golden_case *golden);

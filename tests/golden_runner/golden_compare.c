@@ -15,8 +15,18 @@ static const golden_tolerance bf16_tolerances[] = {
     {"train_norm", 1e-1}, {"update", 0.5},      {NULL, 0},
 };
 
+/* Two bf16 parts of an operand hold 16 bits of its 24. */
+static const golden_tolerance split_tolerances[] = {
+    {"logits", 1e-4},     {"token_logps", 1e-3}, {"loss", 1e-4},
+    {"grad", 2e-4},       {"grad_norm", 1e-4},   {"train_loss", 1e-4},
+    {"train_norm", 2e-4}, {"update", 2e-3},      {NULL, 0},
+};
+
 const golden_precision golden_precisions[] = {
-    {"f32", NULL, false}, {"bf16", bf16_tolerances, true}, {NULL, NULL, false}};
+    {"f32", NULL, {.precision = EG_PRECISION_F32}},
+    {"f32-split", split_tolerances, {.precision = EG_PRECISION_SPLIT}},
+    {"bf16", bf16_tolerances, {.precision = EG_PRECISION_BF16}},
+    {NULL, NULL, {.precision = EG_PRECISION_F32}}};
 
 const golden_precision *golden_precision_find(const char *name)
 {

@@ -314,7 +314,9 @@ START_TEST(bf16_products_agree_with_f32)
         accumulate(&b, EG_KEEP_ALL, &batch, used, &loss);
         memcpy(exact, b.adapter.parameters.gradients, total * sizeof *exact);
         clear_gradients(&b);
-        CHECK_OK(eg_model_pack(&b.model, eg_bf16_best(), &err), err);
+        eg_compute compute;
+        CHECK_OK(eg_compute_choose(&compute, EG_PRECISION_BF16, "auto", &err), err);
+        CHECK_OK(eg_model_prepare(&b.model, &compute, &err), err);
         accumulate(&b, EG_KEEP_ALL, &batch, used, &coarse);
         const float *found = b.adapter.parameters.gradients;
         const double cosine =
