@@ -41,7 +41,7 @@ static void list_paths(path paths[PATHS])
     for (size_t i = 0; i < EG_BF16_KERNELS; i++) {
         const eg_bf16_kernel kernel = (eg_bf16_kernel)(EG_BF16_KERNELS - 1 - i);
         paths[1 + i] = (path){.name = eg_bf16_name(kernel),
-                              .precision = "bf16",
+                              .precision = "bf16, f32-split",
                               .supported = eg_bf16_supported(kernel),
                               .chosen = eg_bf16_best() == kernel};
     }
@@ -71,7 +71,7 @@ static eg_status add_paths(eg_text *text, eg_error *err)
     path paths[PATHS];
     list_paths(paths);
     for (size_t i = 0; i < PATHS; i++) {
-        EG_TRY(eg_text_format(text, err, "%-11s %-4s  %-12s %s%s%s%s\n", i == 0 ? "paths" : "",
+        EG_TRY(eg_text_format(text, err, "%-11s %-15s  %-12s %s%s%s%s\n", i == 0 ? "paths" : "",
                               paths[i].precision, paths[i].name,
                               paths[i].supported ? "yes" : "not on this processor",
                               paths[i].chosen ? ", what auto takes" : "",
