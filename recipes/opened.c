@@ -107,6 +107,7 @@ static eg_status settle_compute(eg_opened *opened, const eg_recipe *recipe, cons
                                 eg_error *err)
 {
     EG_TRY(choose_compute(&opened->compute, recipe, log, err));
+    opened->compute.lean = recipe->compute.memory != 0;
     eg_compute_describe(&opened->compute, opened->precision);
     return eg_model_prepare(&opened->model, &opened->compute, err);
 }
