@@ -376,7 +376,10 @@ static void check_bf16(world *w, const outcome *exact, tally *all)
             continue;
         }
         CHECK_OK(eg_model_open(&packed, w->directory, NULL, &err), err);
-        CHECK_OK(eg_model_pack(&packed, (eg_bf16_kernel)kernel, &err), err);
+        const eg_compute compute = {.precision = EG_PRECISION_BF16,
+                                    .kernel = (eg_bf16_kernel)kernel,
+                                    .lean = w->chance.key % 2 == 1};
+        CHECK_OK(eg_model_prepare(&packed, &compute, &err), err);
         way how = plain_way(w);
         how.model = &packed;
         outcome whole = take(w, &how);
