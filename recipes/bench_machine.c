@@ -8,6 +8,7 @@
 #include "model/base/threads.h"
 #include "model/base/usage.h"
 #include "model/kernels/bf16_gemm.h"
+#include "model/kernels/vector.h"
 #include "recipes/progress.h"
 
 /* The feature words that decide which code runs, ours and OpenBLAS's. */
@@ -91,7 +92,8 @@ eg_status eg_bench_machine_text(eg_text *text, eg_error *err)
                           eg_bytes_text(memory, sizeof memory, eg_usage_machine_memory())));
     EG_TRY(eg_text_format(text, err, "%-11s", "features"));
     EG_TRY(add_features(text, err));
-    EG_TRY(eg_text_add_string(text, "\n", err));
+    EG_TRY(eg_text_format(text, err, "\n%-11s %s, between the products\n", "loops",
+                          eg_vector_name(eg_vector_in_force())));
     return add_paths(text, err);
 }
 
@@ -132,11 +134,12 @@ json_t *eg_bench_machine_json(void)
     eg_text name = {0};
     json_t *object = NULL;
     if (eg_processor_name(&name, NULL) == EG_OK) {
-        object = json_pack("{s:s, s:I, s:I, s:I, s:o, s:o, s:s}", "processor",
+        object = json_pack("{s:s, s:I, s:I, s:I, s:o, s:s, s:o, s:s}", "processor",
                            eg_text_string(&name), "cores", (json_int_t)eg_threads_available(),
                            "threads", (json_int_t)eg_threads_count(), "memory",
                            (json_int_t)eg_usage_machine_memory(), "features", features_json(),
-                           "paths", paths_json(), "auto_precision", auto_precision());
+                           "loops", eg_vector_name(eg_vector_in_force()), "paths", paths_json(),
+                           "auto_precision", auto_precision());
     }
     eg_text_deinit(&name);
     return object;
