@@ -49,6 +49,9 @@ typedef struct eg_adapter_config {
 } eg_adapter_config;
 
 void eg_adapter_config_deinit(eg_adapter_config *config);
+
+/* The one target "all-linear", as a name or as an expression, becomes the names it stands for: all
+   linear modules but the head. */
 EG_CHECKED eg_status eg_adapter_config_copy(eg_adapter_config *to, const eg_adapter_config *from,
                                             eg_error *err);
 

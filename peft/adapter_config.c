@@ -1,3 +1,5 @@
+#include <strings.h>
+
 #include "model/base/memory.h"
 #include "peft/adapter.h"
 
@@ -35,12 +37,31 @@ static eg_status copy_patterns(eg_pattern **to, size_t *to_count, const eg_patte
     return EG_OK;
 }
 
+static eg_status copy_targets(eg_adapter_config *to, const char *const *names, size_t count,
+                              eg_error *err)
+{
+    EG_TRY(eg_alloc(&to->targets, count, sizeof *to->targets, err));
+    for (size_t i = 0; i < count; i++) {
+        EG_TRY(eg_copy_string(&to->targets[i], names[i], err));
+        to->target_count++;
+    }
+    return EG_OK;
+}
+
+/* peft's word for every linear module but the head, in any case of its letters. */
+static bool is_all_linear(const eg_adapter_config *config)
+{
+    return config->target_count == 1 && strcasecmp(config->targets[0], "all-linear") == 0;
+}
+
 static eg_status copy_owned(eg_adapter_config *to, const eg_adapter_config *from, eg_error *err)
 {
-    EG_TRY(eg_alloc(&to->targets, from->target_count, sizeof *to->targets, err));
-    for (size_t i = 0; i < from->target_count; i++) {
-        EG_TRY(eg_copy_string(&to->targets[i], from->targets[i], err));
-        to->target_count++;
+    static const char *const linears[] = {"qkv_proj", "out_proj", "proj_1", "proj_2"};
+    if (is_all_linear(from)) {
+        to->targets_regex = false;
+        EG_TRY(copy_targets(to, linears, sizeof linears / sizeof linears[0], err));
+    } else {
+        EG_TRY(copy_targets(to, (const char *const *)from->targets, from->target_count, err));
     }
     EG_TRY(eg_alloc(&to->layers, from->layer_count, sizeof *to->layers, err));
     for (size_t i = 0; i < from->layer_count; i++) {

@@ -69,8 +69,12 @@ static eg_status choose_template(reading *r, const eg_invocation *run, eg_error 
     eg_format format = EG_FORMAT_DETECT;
     eg_error unknown = {0};
     EG_TRY(eg_settings_template(run->recipe, &r->template, &r->has_template, err));
-    if (eg_recipe_find_format(run->recipe, &r->fields, run->operand, &format, &unknown) != EG_OK ||
-        format == EG_FORMAT_PREFERENCE) {
+    const eg_status status =
+        eg_recipe_find_format(run->recipe, &r->fields, run->operand, &format, &unknown);
+    if (status != EG_OK && status != EG_INPUT) {
+        return eg_fail(err, status, "%s", unknown.text);
+    }
+    if (status == EG_INPUT || format == EG_FORMAT_PREFERENCE) {
         eg_template_deinit(&r->template);
         r->has_template = false;
         return EG_OK;
@@ -98,7 +102,7 @@ static eg_status show_text(const eg_examination *found, const eg_tokenizer *toke
 {
     eg_text text = {0};
     const eg_status status = eg_examination_text(found, tokenizer, &text, err);
-    fwrite(eg_text_string(&text), 1, text.length, stdout);
+    fputs(eg_text_string(&text), stdout);
     eg_text_deinit(&text);
     return status;
 }

@@ -169,7 +169,8 @@ const eg_key eg_keys[] = {
          HELP "share of the adapter's inputs that is dropped while training"),
     STRINGS(adapter.targets, "[qkv_proj, out_proj, proj_1, proj_2]", .least = 1, USED TUNE | BENCH,
             ALSO "target_modules keys lora_target modules lora_target_modules lora_modules",
-            HELP "modules that get an adapter; also token_embeddings, and lm_head where untied"),
+            HELP "modules that get an adapter; also token_embeddings, and lm_head where untied; "
+                 "[all-linear] is all but these two"),
     STRING(adapter.targets_regex, NULL, USED TUNE | BENCH,
            HELP "a regular expression over full module names, instead of targets"),
     SIZES(adapter.layers, 65536, USED TUNE | BENCH, ALSO "layers_to_transform num_layers lora_layers",

@@ -303,28 +303,45 @@ static eg_status set_aside(const step_list *list, size_t whole, const char *run,
     return status;
 }
 
-/* The newest of `list` that is whole, as an index; list->count when none is, and what is wrong
-   with the newest in err. */
-static eg_status find_whole(size_t *index, const step_list *list, const char *run, eg_error *err)
+static eg_status check_whole(const char *run, uint64_t step, eg_error *err)
 {
     eg_text path = {0};
     eg_trainer_state state;
-    eg_error newest = {0};
-    eg_status status = EG_INPUT;
-    *index = list->count;
-    for (size_t i = list->count; i > 0 && status == EG_INPUT; i--) {
-        eg_error found = {0};
-        status = checkpoint_path(&path, run, list->steps[i - 1], &found);
-        if (status == EG_OK) {
-            status = load_state(&state, path.bytes, &found);
-        }
-        *index = status == EG_OK ? i - 1 : list->count;
-        newest = newest.status == EG_OK || status == EG_FAILED ? found : newest;
+    eg_status status = checkpoint_path(&path, run, step, err);
+    if (status == EG_OK) {
+        status = load_state(&state, path.bytes, err);
     }
     eg_text_deinit(&path);
-    if (status != EG_OK && err != NULL) {
-        *err = newest;
+    return status;
+}
+
+/* The newest of `list` (not empty) that is whole, as an index; EG_INPUT when none is, and what is
+   wrong with each. */
+static eg_status find_whole(size_t *index, const step_list *list, const char *run, eg_error *err)
+{
+    eg_text all = {0};
+    eg_status status = EG_INPUT;
+    for (size_t i = list->count; i > 0 && status == EG_INPUT; i--) {
+        eg_error one = {0};
+        status = check_whole(run, list->steps[i - 1], &one);
+        *index = i - 1;
+        if (status == EG_INPUT) {
+            eg_error full = {0};
+            const char *between = all.length > 0 ? "; " : "";
+            if (eg_text_format(&all, &full, "%s%s", between, one.text) != EG_OK) {
+                one = full;
+            }
+            status = one.status;
+        }
+        if (status == EG_FAILED) {
+            eg_fail(err, status, "%s", one.text);
+        }
     }
+    if (status == EG_INPUT) {
+        eg_fail(err, status, "%s: no checkpoint is whole; start again with --overwrite: %s", run,
+                all.bytes);
+    }
+    eg_text_deinit(&all);
     return status;
 }
 
@@ -336,12 +353,6 @@ eg_status eg_checkpoint_latest(eg_text *path, const char *run, const eg_log *log
     eg_status status = list_steps(&list, run, err);
     if (status == EG_OK && list.count > 0) {
         status = find_whole(&whole, &list, run, err);
-        if (status == EG_INPUT) {
-            status = eg_error_prefix(err,
-                                     "%s: no checkpoint is whole; start again with "
-                                     "--overwrite; the newest",
-                                     run);
-        }
         if (status == EG_OK) {
             status = set_aside(&list, whole, run, log, err);
         }

@@ -46,7 +46,7 @@ EG_CHECKED eg_status eg_checkpoint_load(const eg_checkpoint *checkpoint, eg_trai
 
 /* The path of a run's newest checkpoint that has all its files as they were written into path
    (replacing what it holds); empty when there is no checkpoint. A damaged one that is newer is
-   renamed to NAME.damaged, with a warning. Fails with EG_INPUT, about the newest, when none is
+   renamed to NAME.damaged, with a warning. Fails with EG_INPUT, about each, when none is
    whole; nothing is renamed then. log may be NULL. */
 EG_CHECKED eg_status eg_checkpoint_latest(eg_text *path, const char *run, const eg_log *log,
                                           eg_error *err);

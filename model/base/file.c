@@ -152,8 +152,7 @@ eg_status eg_file_unchanged(const eg_mapping *mapping, const char *path, eg_erro
                    path, mapping->size, (size_t)now.st_size);
 }
 
-/* Flush the directory that holds path, so that a rename in it survives a crash. */
-static eg_status flush_parent(const char *path, eg_error *err)
+eg_status eg_directory_flush_parent(const char *path, eg_error *err)
 {
     char *parent = NULL;
     const char *slash = strrchr(path, '/');
@@ -226,7 +225,7 @@ eg_status eg_output_commit(eg_output *output, eg_error *err)
         status = fail_errno(err, EG_FAILED, output->path, "rename the finished file to this name");
     }
     if (status == EG_OK) {
-        status = flush_parent(output->path, err);
+        status = eg_directory_flush_parent(output->path, err);
         output_release(output);
         return status;
     }
@@ -346,22 +345,25 @@ eg_status eg_directory_visit(const char *directory, eg_visit *visit, void *user,
     return status;
 }
 
-eg_status eg_directory_publish(const char *from, const char *to, eg_error *err)
+eg_status eg_directory_flush(const char *path, eg_error *err)
 {
     EG_TRY(eg_mapping_guard_check(err));
-    const int descriptor = open(from, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const int descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (descriptor < 0) {
-        return fail_errno(err, EG_FAILED, from, "open");
+        return fail_errno(err, EG_FAILED, path, "open");
     }
     const bool flushed = fsync(descriptor) == 0 || errno == EINVAL;
     close(descriptor);
-    if (!flushed) {
-        return fail_errno(err, EG_FAILED, from, "flush");
-    }
+    return flushed ? EG_OK : fail_errno(err, EG_FAILED, path, "flush");
+}
+
+eg_status eg_directory_publish(const char *from, const char *to, eg_error *err)
+{
+    EG_TRY(eg_directory_flush(from, err));
     if (rename(from, to) != 0) {
         return fail_errno(err, EG_FAILED, to, "rename the finished directory to this name");
     }
-    return flush_parent(to, err);
+    return eg_directory_flush_parent(to, err);
 }
 
 eg_status eg_path_join(eg_text *text, const char *directory, const char *name, eg_error *err)

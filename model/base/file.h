@@ -75,6 +75,11 @@ typedef eg_status eg_visit(const char *directory, const char *name, void *user, 
 EG_CHECKED eg_status eg_directory_visit(const char *directory, eg_visit *visit, void *user,
                                         eg_error *err);
 
+/* Flush the list of a directory's files to disk, where every mapped file was still whole when they
+   were written; or that of the directory a path is in, so that a rename survives a crash. */
+EG_CHECKED eg_status eg_directory_flush(const char *path, eg_error *err);
+EG_CHECKED eg_status eg_directory_flush_parent(const char *path, eg_error *err);
+
 /* Rename a finished directory (whose files are flushed) to its final name and flush both it
    and its parent. */
 EG_CHECKED eg_status eg_directory_publish(const char *from, const char *to, eg_error *err);

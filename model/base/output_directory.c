@@ -1,6 +1,8 @@
+#define _GNU_SOURCE /* renameat2 */
 #include "model/base/output_directory.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -14,11 +16,16 @@ static eg_status move(const char *from, const char *to, eg_error *err)
                : eg_fail(err, EG_FAILED, "%s: cannot rename to %s: %s", from, to, strerror(errno));
 }
 
-eg_status eg_directory_replace(const char *from, const char *to, const char *aside, eg_error *err)
+/* Let two directories change names at once. Not every file system can. */
+static bool exchange(const char *a, const char *b)
 {
-    if (!eg_path_exists(to)) {
-        return eg_directory_publish(from, to, err);
-    }
+    return renameat2(AT_FDCWD, a, AT_FDCWD, b, RENAME_EXCHANGE) == 0;
+}
+
+/* Publish beside the older one's name, which is free for an instant. */
+static eg_status replace_in_steps(const char *from, const char *to, const char *aside,
+                                  eg_error *err)
+{
     EG_TRY(eg_directory_remove(aside, err));
     EG_TRY(move(to, aside, err));
     const eg_status status = eg_directory_publish(from, to, err);
@@ -28,6 +35,19 @@ eg_status eg_directory_replace(const char *from, const char *to, const char *asi
         (void)back;
     }
     return status == EG_OK ? eg_directory_remove(aside, err) : status;
+}
+
+eg_status eg_directory_replace(const char *from, const char *to, const char *aside, eg_error *err)
+{
+    if (!eg_path_exists(to)) {
+        return eg_directory_publish(from, to, err);
+    }
+    EG_TRY(eg_directory_flush(from, err));
+    if (!exchange(from, to)) {
+        return replace_in_steps(from, to, aside, err);
+    }
+    EG_TRY(eg_directory_flush_parent(to, err));
+    return eg_directory_remove(from, err); /* by now the older one */
 }
 
 eg_status eg_directory_recover(const char *to, const char *aside, eg_error *err)

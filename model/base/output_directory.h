@@ -6,9 +6,9 @@
  *     ... write files into output.partial ...
  *     status = eg_output_directory_commit(&output, err);              or _abandon
  *
- * What has the final name is complete. A directory that stood there is replaced; at every instant
- * the older or the newer one is there whole, set aside as merged.old.partial at worst, which the
- * next open of this name puts back.
+ * What has the final name is complete. A directory that stood there is replaced: the two change
+ * names at once, or, on a file system that cannot do that, the older one is merged.old.partial for
+ * an instant; the next open of this name puts it back should that be the last one.
  */
 #ifndef EG_MODEL_BASE_OUTPUT_DIRECTORY_H
 #define EG_MODEL_BASE_OUTPUT_DIRECTORY_H
@@ -32,7 +32,8 @@ EG_CHECKED eg_status eg_output_directory_commit(eg_output_directory *output, eg_
 void eg_output_directory_abandon(eg_output_directory *output);
 
 /* The pieces, for those with names of their own. Publish a finished directory under a name that
-   may be taken: what has it is set aside until the new one stands, then removed. */
+   may be taken: what has it goes once the new one stands. `aside` is its name in between where the
+   two cannot change names at once. */
 EG_CHECKED eg_status eg_directory_replace(const char *from, const char *to, const char *aside,
                                           eg_error *err);
 

@@ -5,15 +5,18 @@
 #ifndef EG_TESTS_FAILING_CASES_H
 #define EG_TESTS_FAILING_CASES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
-enum { CASE_ARGUMENTS = 24, CASE_OUTPUTS = 2 };
+enum { CASE_ARGUMENTS = 24, CASE_OUTPUTS = 3 };
 
 typedef struct failing_case {
     const char *name;
     const char *arguments[CASE_ARGUMENTS]; /* of elmgraft */
     const char *outputs[CASE_OUTPUTS];     /* paths that it writes; they are put back before each
                                               run to what stood there at first */
+    bool replaces; /* after a failure they are as a whole what they were, or what they should be */
+    int exit_code; /* without a failure */
 } failing_case;
 
 extern const failing_case failing_cases[];

@@ -267,6 +267,8 @@ WRAP(FILE *, fdopen, (int descriptor, const char *mode), (descriptor, mode), fal
 WRAP(int, fflush, (FILE * file), (file), file != NULL && file != stdout, EOF)
 WRAP(int, fsync, (int descriptor), (descriptor), true, -1)
 WRAP(int, rename, (const char *from, const char *to), (from, to), true, -1)
+WRAP(int, renameat2, (int a, const char *from, int b, const char *to, unsigned flags),
+     (a, from, b, to, flags), true, -1)
 WRAP(int, mkdir, (const char *path, mode_t mode), (path, mode), true, -1)
 WRAP(int, fstat, (int descriptor, struct stat *info), (descriptor, info), false, -1)
 WRAP(DIR *, opendir, (const char *path), (path), false, NULL)

@@ -39,8 +39,13 @@ printf '[%s,\n%s]\n' '{"instruction": "is it?", "answer": "true"}' \
 "$elmgraft" finetune my.yaml --quiet > /dev/null
 "$elmgraft" finetune my.yaml --quiet output.directory=half output.keep=9 > /dev/null
 rm -r half/adapter half/best half/checkpoint-000002
+"$elmgraft" finetune my.yaml --quiet output.directory=torn output.keep=9 > /dev/null
+rm -r torn/adapter
+echo torn > torn/checkpoint-000002/adapter_model.safetensors
+"$elmgraft" init --quiet init.config=config.json init.output=made > /dev/null
+"$elmgraft" merge --quiet my.yaml adapter.path=half/checkpoint-000001 merge.output=merged > /dev/null
 
 cp -r "$root/tests/golden/sharded" sharded
 mkdir pristine
-cp -a run half pristine/
+cp -a run half torn made merged pristine/
 "$machine" "$@"

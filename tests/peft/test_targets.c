@@ -58,6 +58,32 @@ START_TEST(b35_names_match_whole_parts)
 }
 END_TEST
 
+/* As a name in a list and as peft's string, which stands in the place of an expression. What is
+   saved are the names. */
+START_TEST(all_linear_is_all_but_embedding_and_head)
+{
+    const eg_config model = tiny_config(false);
+    for (int i = 0; i < 2; i++) {
+        eg_error err = {0};
+        eg_adapter_config copy;
+        eg_adapter_config config =
+            tiny_adapter_config(EG_LORA, i == 0 ? "all-linear" : "All-Linear");
+        config.targets_regex = i == 1;
+        CHECK_OK(eg_adapter_config_copy(&copy, &config, &err), err);
+        ck_assert_uint_eq(copy.target_count, 4);
+        ck_assert(!copy.targets_regex);
+        eg_targets targets = resolve(&copy, &model);
+        ck_assert_uint_eq(targets.count, 4 * TINY_LAYERS);
+        ck_assert_ptr_null(find(&targets, "lm_head"));
+        ck_assert_ptr_null(find(&targets, "transformer.token_embeddings"));
+        eg_targets_deinit(&targets);
+        eg_adapter_config_deinit(&copy);
+    }
+    eg_adapter_config config = tiny_adapter_config(EG_LORA, "all-linear lm_head");
+    refuse(&config, &model, "\"all-linear\" matches no module");
+}
+END_TEST
+
 START_TEST(expression_matches_full_names)
 {
     const eg_config model = tiny_config(true);
@@ -247,7 +273,7 @@ START_TEST(b35_the_table_shows_what_matched)
 }
 END_TEST
 
-EG_SUITE_MAIN("peft/targets", b35_names_match_whole_parts, expression_matches_full_names,
-              layers_limit_names, b35_patterns_first_match_wins, head_only_where_untied,
-              numbers_are_checked, b72_official_sizes_count_as_published, trainable_line_is_pefts,
-              b35_the_table_shows_what_matched)
+EG_SUITE_MAIN("peft/targets", b35_names_match_whole_parts, all_linear_is_all_but_embedding_and_head,
+              expression_matches_full_names, layers_limit_names, b35_patterns_first_match_wins,
+              head_only_where_untied, numbers_are_checked, b72_official_sizes_count_as_published,
+              trainable_line_is_pefts, b35_the_table_shows_what_matched)

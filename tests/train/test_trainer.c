@@ -299,7 +299,7 @@ START_TEST(a_damaged_newest_checkpoint_is_passed_over)
 }
 END_TEST
 
-/* Nothing is renamed then, and the message is about the newest. */
+/* Nothing is renamed then, and the message is about each. */
 START_TEST(without_a_whole_checkpoint_there_is_no_resume)
 {
     setup();
@@ -308,9 +308,11 @@ START_TEST(without_a_whole_checkpoint_there_is_no_resume)
     damage("checkpoint-000002", "adapter_model.safetensors", 0);
     resume_with_checkpoints(3);
     CHECK_FAILS(tiny_process_run(&process, root, &err), EG_INPUT,
-                "no checkpoint is whole; start again with --overwrite; the newest: ", err);
+                "no checkpoint is whole; start again with --overwrite: ", err);
     CHECK_FAILS(tiny_process_run(&process, root, &err), EG_INPUT,
                 "checkpoint-000002/adapter_model.safetensors", err);
+    CHECK_FAILS(tiny_process_run(&process, root, &err), EG_INPUT,
+                "checkpoint-000001/trainer_state.json", err);
     ck_assert(eg_path_exists(tiny_path(root, "run/checkpoint-000001")));
     ck_assert(eg_path_exists(tiny_path(root, "run/checkpoint-000002")));
     cleanup();
