@@ -1,10 +1,13 @@
 #include <jansson.h>
 #include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "model/forward.h"
 #include "peft/merge.h"
 #include "tests/peft/tiny_model.h"
+#include "tests/process.h"
 
 static const eg_merge_options keep = {0};
 
@@ -336,6 +339,76 @@ START_TEST(an_earlier_merge_stands_until_the_new_one_is_complete)
 }
 END_TEST
 
+/* The largest anonymous memory of this process while `running`, looked at twice a millisecond. */
+typedef struct sampler {
+    atomic_bool running;
+    size_t most;
+} sampler;
+
+static size_t anonymous_memory(void)
+{
+    char line[128];
+    size_t kilobytes = 0;
+    FILE *stream = fopen("/proc/self/status", "r");
+    while (stream != NULL && fgets(line, sizeof line, stream) != NULL) {
+        if (sscanf(line, "RssAnon: %zu", &kilobytes) == 1) {
+            break;
+        }
+    }
+    if (stream != NULL) {
+        fclose(stream);
+    }
+    return kilobytes * 1024;
+}
+
+static void *sample(void *user)
+{
+    sampler *s = user;
+    while (atomic_load(&s->running)) {
+        const size_t now = anonymous_memory();
+        s->most = now > s->most ? now : s->most;
+        usleep(500);
+    }
+    return NULL;
+}
+
+/* 24 million weights in bf16, the largest tensor two million: blocks of it in f32 and OpenBLAS's
+   work space, 11 MB as measured. Half of the model would be 24 MB. The time of it:
+   tests/recipes/cli/b46_a_bf16_merge_takes_seconds.sh. */
+START_TEST(b46_a_merge_takes_the_memory_of_one_tensor)
+{
+    enum { LAYERS = 6, DIM = 512, FFN = 2048 };
+    fixture f;
+    sampler s = {.running = true};
+    pthread_t thread;
+    size_t heads[LAYERS], ffn[LAYERS];
+    eg_config config = tiny_config(true);
+    for (size_t i = 0; i < LAYERS; i++) {
+        heads[i] = DIM / 64;
+        ffn[i] = FFN;
+    }
+    config.model_dim = DIM;
+    config.head_dim = 64;
+    config.layers = LAYERS;
+    config.dtype = EG_BF16;
+    config.query_heads = config.kv_heads = heads;
+    config.ffn_dim = ffn;
+    set_up(&f, &config, EG_DORA, tiny_linears, 0.1);
+    const size_t weights = eg_config_parameters(&config);
+    ck_assert_uint_gt(weights, 24000000);
+    const size_t before = anonymous_memory();
+    ck_assert_int_eq(pthread_create(&thread, NULL, sample, &s), 0);
+    eg_merge_report report = merge(&f, &keep);
+    atomic_store(&s.running, false);
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    eg_merge_report_deinit(&report);
+    if (PROCESS_MEASURED && before > 0) {
+        ck_assert_msg(s.most < before + weights, "%zu bytes more than before", s.most - before);
+    }
+    tear_down(&f);
+}
+END_TEST
+
 START_TEST(shards_stay_shards)
 {
     eg_error err = {0};
@@ -370,4 +443,5 @@ END_TEST
 EG_SUITE_MAIN("peft/merge", golden_cases_reproduce, merged_model_equals_adapter,
               b43_rounding_is_reported_and_f32_keeps_all, f16_overflow_is_refused,
               b45_second_merge_is_refused, output_is_complete_and_never_in_the_way,
-              an_earlier_merge_stands_until_the_new_one_is_complete, shards_stay_shards)
+              an_earlier_merge_stands_until_the_new_one_is_complete,
+              b46_a_merge_takes_the_memory_of_one_tensor, shards_stay_shards)

@@ -1,6 +1,6 @@
 #!/bin/sh
-# docs/errors.md tells of every failure of the code: each format of a failure holds a piece that
-# stands there, and each piece there is of some format.
+# docs/errors.md tells of every failure and every warning of the code: each format of one holds a
+# piece that stands there, and each piece there is of some format.
 #
 #     check_errors.sh ROOT
 set -eu
@@ -16,8 +16,9 @@ trap 'rm -f "$formats" "$pieces" "$report"' EXIT
 # shellcheck disable=SC2086
 find $library_folders recipes -type f \( -name '*.c' -o -name '*.cc' \) | sort |
     while read -r file; do
-        for name in eg_fail eg_yaml_problem fail_here; do
-            awk -v name="$name" -f "$here/failure_formats.awk" "$file"
+        for call in 'eg_fail[(]' 'eg_yaml_problem[(]' 'fail_here[(]' \
+            'eg_log_write[(][^";]*EG_WARNING,'; do
+            awk -v call="$call" -f "$here/failure_formats.awk" "$file"
         done
     done | sort -u > "$formats"
 sed -n 's/^| `\(.*\)` | .*/\1/p' docs/errors.md | sed 's/` | .*//' > "$pieces"
@@ -36,7 +37,7 @@ FNR == NR { piece[++count] = $0; next }
 }
 END {
     for (i = 1; i <= count; i++)
-        if (!used[i]) print "docs/errors.md: no failure of the code holds: " piece[i]
+        if (!used[i]) print "docs/errors.md: no failure or warning of the code holds: " piece[i]
     if (seen < 100 || count < 50) print "docs/errors.md: found " seen + 0 " failures, " count + 0 " pieces"
 }' "$pieces" "$formats" > "$report"
 while read -r line; do
