@@ -125,8 +125,7 @@ void eg_layer_forward(eg_session *s, size_t layer, float *out, eg_cache *cache)
     keep(saved->qkv, s->tokens * weights->qkv_proj.rows, saved->rounded.qkv);
     const eg_attention attention = eg_layer_attention(s, layer, cache);
     eg_stage_mark(s->clock, EG_STAGE_ATTENTION_FORWARD);
-    eg_attention_forward(&attention, saved->attended, kept ? saved->lse : NULL, s->attention,
-                         s->options.max_row);
+    eg_attention_forward(&attention, saved->attended, kept ? saved->lse : NULL, s->attention);
     keep(saved->attended, s->tokens * weights->out_proj.columns, saved->rounded.attended);
     apply_linear(s, layer, EG_SITE_OUT, saved->attended, s->branch);
     eg_stage_mark(s->clock, EG_STAGE_ELEMENTWISE);

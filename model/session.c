@@ -13,6 +13,7 @@ typedef struct widths {
     bool dora;      /* some site keeps z */
     bool drop;      /* some site has dropout */
     bool dora_drop; /* some site has both */
+    size_t shared;  /* floats of eg_attention_shared */
     size_t widened; /* floats to widen the largest block of a matrix */
 } widths;
 
@@ -57,6 +58,8 @@ static widths measure_widths(const eg_session *s)
         w.kv = larger(w.kv, layer->kv_heads * config->head_dim);
         w.qkv = larger(w.qkv, layer->qkv_proj.rows);
         w.ffn = larger(w.ffn, layer->ffn_dim);
+        w.shared = larger(w.shared, eg_attention_shared(s->options.max_tokens, layer->kv_heads,
+                                                        config->head_dim));
     }
     for (size_t site = 0; site < eg_site_count(config); site++) {
         const eg_graft *graft = eg_graft_at(s->grafts, site);
@@ -245,9 +248,10 @@ static void lay_out_attention(eg_session *s, eg_arena *arena, const widths *w,
     }
     s->q = floats(arena, t, w->query);
     s->k = floats(arena, t, w->kv);
-    s->attention = floats(arena, s->threads, eg_attention_scratch(s->options.max_row));
+    s->attention = floats(arena, s->threads, eg_attention_scratch(s->model->config.head_dim));
     if (s->options.keep != EG_KEEP_NOTHING) {
         s->d_attended = floats(arena, t, w->query);
+        s->attention_shared = floats(arena, w->shared, 1);
         s->d_qkv = floats(arena, t, w->qkv);
     }
 }

@@ -59,10 +59,11 @@ struct eg_session {
     eg_linear_scratch linear;
 
     /* Three stages that never meet share one place: attention, ... */
-    float *q;         /* [T, heads · head_dim] after norm and rotation */
-    float *k;         /* [T, kv_heads · head_dim] */
-    float *attention; /* eg_attention_scratch for each thread */
-    size_t threads;   /* that the attention scratch serves */
+    float *q;                /* [T, heads · head_dim] after norm and rotation */
+    float *k;                /* [T, kv_heads · head_dim] */
+    float *attention;        /* eg_attention_scratch for each thread */
+    float *attention_shared; /* eg_attention_shared, for the backward pass */
+    size_t threads;          /* that the attention scratch serves */
 
     /* ... the feed-forward part, ... */
     float *gated; /* [T, ffn_dim] */

@@ -63,7 +63,7 @@ static void attention_backward(eg_session *s, size_t layer)
                                             .dv = s->d_qkv + query + kv,
                                             .d_stride = stride};
     eg_stage_mark(s->clock, EG_STAGE_ATTENTION_BACKWARD);
-    eg_attention_backward(&attention, &gradient, s->attention, s->options.max_row);
+    eg_attention_backward(&attention, &gradient, s->attention, s->attention_shared);
     eg_stage_mark(s->clock, EG_STAGE_ELEMENTWISE);
     const eg_rope rope = eg_session_rope(s);
     eg_rope_backward(&rope, weights->q_norm, weights->query_heads, s->tokens, saved->qkv, stride,

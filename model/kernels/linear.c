@@ -1,8 +1,8 @@
 #include "model/kernels/linear.h"
 
 #include "model/base/threads.h"
-#include "model/kernels/gemm.h"
 #include "model/kernels/row_scale.h"
+#include "model/kernels/skinny.h"
 
 static const float *dropped_input(const eg_linear *linear, const float *x, size_t n,
                                   const eg_linear_scratch *scratch)
@@ -44,11 +44,11 @@ static void product_forward(const eg_linear *linear, const float *x, const float
         eg_stage_mark(scratch->clock, EG_STAGE_ADAPTER);
         return;
     }
-    eg_gemm_forward(dropped, u.a, down, n, w->columns, u.rank, 1.0f, 0.0f);
+    eg_skinny_forward(dropped, u.a, down, n, w->columns, u.rank, 1.0f, false);
     eg_stage_mark(scratch->clock, EG_STAGE_BASE_FORWARD);
     eg_matrix_forward(w, x, n, product, false, scratch->widened);
     eg_stage_mark(scratch->clock, EG_STAGE_ADAPTER);
-    eg_gemm_forward(down, u.b, product, n, u.rank, w->rows, u.scale, 1.0f);
+    eg_skinny_forward(down, u.b, product, n, u.rank, w->rows, u.scale, true);
 }
 
 void eg_linear_forward(const eg_linear *linear, const float *x, size_t n, float *y,
@@ -106,7 +106,7 @@ static void input_gradient_dropped(const eg_linear *linear, const float *dy, con
     const eg_matrix *w = linear->weight;
     const eg_graft *graft = linear->graft;
     float *masked = scratch->input;
-    eg_gemm_input(scratch->low, graft->a, masked, n, w->columns, graft->rank, 1.0f, 0.0f);
+    eg_skinny_input(scratch->low, graft->a, masked, n, w->columns, graft->rank, 1.0f, false);
     if (graft->row_scale != NULL) {
         float *difference = scratch->output; /* holds gc, which is not needed after this */
         const size_t count = n * w->rows;
@@ -138,12 +138,12 @@ static void product_backward(const eg_linear *linear, const float *gc, size_t n,
         eg_stage_mark(scratch->clock, EG_STAGE_ADAPTER);
         return;
     }
-    eg_gemm_input(gc, u.b, t, n, u.rank, w->rows, u.scale, 0.0f);
+    eg_skinny_input(gc, u.b, t, n, u.rank, w->rows, u.scale, false);
     if (dx != NULL) {
         eg_stage_mark(scratch->clock, EG_STAGE_BASE_BACKWARD);
         eg_matrix_backward(w, gc, n, dx, false, scratch->widened);
         eg_stage_mark(scratch->clock, EG_STAGE_ADAPTER);
-        eg_gemm_input(t, u.a, dx, n, w->columns, u.rank, 1.0f, 1.0f);
+        eg_skinny_input(t, u.a, dx, n, w->columns, u.rank, 1.0f, true);
     }
 }
 
@@ -178,13 +178,12 @@ void eg_linear_backward(const eg_linear *linear, const float *x, float *dy, size
     eg_stage_mark(scratch->clock, EG_STAGE_ADAPTER);
     const float *dy_scaled = scale_output_gradient(linear, dy, n, saved, scratch);
     if (graft->db != NULL) {
-        eg_gemm_weight(dy_scaled, saved->down, graft->db, n, graft->rank, w->rows, graft->scale,
-                       1.0f);
+        eg_skinny_weight(dy_scaled, saved->down, graft->db, n, graft->rank, w->rows, graft->scale);
     }
     product_backward(linear, dy_scaled, n, linear->mask == NULL ? dx : NULL, scratch);
     if (graft->da != NULL) {
         const float *dropped = dropped_input(linear, x, n, scratch);
-        eg_gemm_weight(scratch->low, dropped, graft->da, n, w->columns, graft->rank, 1.0f, 1.0f);
+        eg_skinny_weight(scratch->low, dropped, graft->da, n, w->columns, graft->rank, 1.0f);
     }
     if (dx != NULL && linear->mask != NULL) {
         input_gradient_dropped(linear, dy, dy_scaled, n, dx, scratch);

@@ -13,10 +13,11 @@
 static const struct {
     const char *name;
     const eg_row_kernels *rows; /* NULL: of another architecture */
+    const eg_product_kernels *products;
 } levels[EG_VECTOR_LEVELS] = {
-    [EG_VECTOR_BASELINE] = {"baseline", &eg_row_kernels_baseline},
-    [EG_VECTOR_AVX2] = {"avx2", WIDE(eg_row_kernels_avx2)},
-    [EG_VECTOR_AVX512] = {"avx512", WIDE(eg_row_kernels_avx512)},
+    [EG_VECTOR_BASELINE] = {"baseline", &eg_row_kernels_baseline, &eg_product_kernels_baseline},
+    [EG_VECTOR_AVX2] = {"avx2", WIDE(eg_row_kernels_avx2), WIDE(eg_product_kernels_avx2)},
+    [EG_VECTOR_AVX512] = {"avx512", WIDE(eg_row_kernels_avx512), WIDE(eg_product_kernels_avx512)},
 };
 
 /* The level in force plus 1; 0 until the first that asks has looked at the processor. */
@@ -93,4 +94,9 @@ eg_status eg_vector_use_environment(eg_error *err)
 const eg_row_kernels *eg_vector_rows(void)
 {
     return levels[eg_vector_in_force()].rows;
+}
+
+const eg_product_kernels *eg_vector_products(void)
+{
+    return levels[eg_vector_in_force()].products;
 }

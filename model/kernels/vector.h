@@ -72,6 +72,18 @@ typedef struct eg_row_kernels {
     double (*log_sum_exp)(const float *row, size_t n);
     void (*scaled_exp)(float *row, size_t n, float shift, float factor);
 
+    /* One block of a row's softmax over several: row[0 .. seen) becomes exp(row − top) of the
+       largest so far and the rest 0; top (−Inf before the first block) and sum go on. Returns by
+       what everything that was summed before must be multiplied. 1 <= seen <= n. */
+    float (*softmax_step)(float *row, size_t seen, size_t n, float *top, float *sum);
+
+    /* The same block in the backward pass: p = exp(p − shift) and d = p ∘ (d − delta) where seen,
+       else 0. */
+    void (*softmax_backward)(float *p, float *d, size_t seen, size_t n, float shift, float delta);
+
+    float (*dot)(const float *x, const float *y, size_t n);
+    void (*scale)(float *x, size_t n, float factor);
+
     /* out = kept / (1 − p) ∘ x by counter (model/kernels/dropout.h): feature j is kept where its
        32 bits of stream `key` reach threshold. */
     void (*dropout)(uint64_t key, uint32_t threshold, float scale, const float *x, size_t n,
@@ -88,10 +100,36 @@ typedef struct eg_row_kernels {
     void (*narrow_bf16)(void *bytes, const float *values, size_t n);
 } eg_row_kernels;
 
+/* C [m, n] = alpha A B, or += with accumulate. A's element (i, p) lies at a[i·a_row + p·a_column],
+   so that it may be transposed; rows of B lie b_row apart, rows of C c_stride. */
+typedef struct eg_product {
+    const float *a;
+    size_t a_row, a_column;
+    const float *b;
+    size_t b_row;
+    float *c;
+    size_t c_stride;
+    size_t m, n, k;
+    float alpha;
+    bool accumulate;
+} eg_product;
+
+/* Products of small matrices. */
+typedef struct eg_product_kernels {
+    /* As above. Fast where B stays in the first caches. */
+    void (*multiply)(const eg_product *product);
+    /* out [columns, rows] = xᵀ, from x [rows, columns]. */
+    void (*transpose)(const float *x, size_t rows, size_t columns, size_t stride, float *out,
+                      size_t out_stride);
+} eg_product_kernels;
+
 /* The tables of the level in force. */
 const eg_row_kernels *eg_vector_rows(void);
+const eg_product_kernels *eg_vector_products(void);
 
 /* The tables of each level that was compiled, for vector.c. */
+extern const eg_product_kernels eg_product_kernels_baseline, eg_product_kernels_avx2,
+    eg_product_kernels_avx512;
 extern const eg_row_kernels eg_row_kernels_baseline, eg_row_kernels_avx2, eg_row_kernels_avx512;
 
 #endif

@@ -38,6 +38,18 @@ static inline eg_lanes eg_lanes_all(float value)
     return (eg_lanes){0} + value;
 }
 
+/* The number at p in all lanes. */
+static inline eg_lanes eg_lanes_spread(const float *p)
+{
+#if defined(__AVX512F__)
+    return (eg_lanes)_mm512_set1_ps(*p);
+#elif defined(__AVX2__)
+    return (eg_lanes)_mm256_broadcast_ss(p);
+#else
+    return eg_lanes_all(*p);
+#endif
+}
+
 /* The first `count` numbers at p, `fill` behind them; as many as fit where count is larger. */
 static inline eg_lanes eg_lanes_load_or(const float *p, size_t count, float fill)
 {

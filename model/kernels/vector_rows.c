@@ -195,6 +195,54 @@ static void scaled_exp(float *row, size_t n, float shift, float factor)
     }
 }
 
+static float softmax_step(float *row, size_t seen, size_t n, float *top, float *sum)
+{
+    const float before = *top;
+    const float here = largest(row, seen);
+    const float now = here > before ? here : before;
+    eg_lanes sums = {0};
+    for (size_t i = 0; i < seen; i += EG_LANES) {
+        const eg_lanes e = eg_lanes_exp(eg_lanes_load_or(row + i, seen - i, -FLT_MAX) - now);
+        eg_lanes_store(row + i, e, seen - i);
+        sums += e;
+    }
+    memset(row + seen, 0, (n - seen) * sizeof *row);
+    const float factor = now == before ? 1.0f : eg_lanes_exp(eg_lanes_all(before - now))[0];
+    *top = now;
+    *sum = *sum * factor + eg_lanes_sum(sums);
+    return factor;
+}
+
+static void softmax_backward(float *p, float *d, size_t seen, size_t n, float shift, float delta)
+{
+    for (size_t i = 0; i < seen; i += EG_LANES) {
+        const eg_lanes e = eg_lanes_exp(eg_lanes_load(p + i, seen - i) - shift);
+        eg_lanes_store(p + i, e, seen - i);
+        eg_lanes_store(d + i, e * (eg_lanes_load(d + i, seen - i) - delta), seen - i);
+    }
+    memset(p + seen, 0, (n - seen) * sizeof *p);
+    memset(d + seen, 0, (n - seen) * sizeof *d);
+}
+
+static float dot(const float *x, const float *y, size_t n)
+{
+    eg_lanes sums[WAYS] = {{0}};
+    for (size_t i = 0; i < n; i += STRIDE) {
+        for (size_t j = 0; j < WAYS; j++) {
+            const size_t at = i + j * EG_LANES, left = left_of(n, at);
+            sums[j] += eg_lanes_load(x + at, left) * eg_lanes_load(y + at, left);
+        }
+    }
+    return sum_ways(sums);
+}
+
+static void scale(float *x, size_t n, float factor)
+{
+    for (size_t i = 0; i < n; i += EG_LANES) {
+        eg_lanes_store(x + i, eg_lanes_load(x + i, n - i) * factor, n - i);
+    }
+}
+
 /* ---- Dropout: two features to a draw, the lower half of the bits first ---- */
 
 static void dropout(uint64_t key, uint32_t threshold, float scale, const float *x, size_t n,
@@ -280,6 +328,10 @@ const eg_row_kernels EG_VECTOR_TABLE(eg_row_kernels) = {
     .rotate = rotate,
     .log_sum_exp = log_sum_exp,
     .scaled_exp = scaled_exp,
+    .softmax_step = softmax_step,
+    .softmax_backward = softmax_backward,
+    .dot = dot,
+    .scale = scale,
     .dropout = dropout,
     .adamw = adamw,
     .widen_f16 = widen_f16,

@@ -6,11 +6,9 @@
 #include <string.h>
 
 #include "model/base/threads.h"
-#include "model/kernels/attention.h"
 #include "model/kernels/cross_entropy.h"
 #include "model/kernels/dropout.h"
 #include "model/kernels/gemm.h"
-#include "model/kernels/math.h"
 #include "model/kernels/rms_norm.h"
 #include "model/kernels/rope.h"
 #include "model/kernels/rounded.h"
@@ -19,22 +17,6 @@
 #include "model/matrix.h"
 #include "tests/numbers.h"
 #include "tests/suite.h"
-
-START_TEST(exp_is_within_two_units_in_the_last_place)
-{
-    double worst = 0.0;
-    for (double x = -87.0; x < 88.0; x += 0.00137) {
-        const float f = (float)x;
-        const double exact = exp((double)f);
-        worst = fmax(worst, fabs(eg_exp(f) - exact) / exact);
-    }
-    ck_assert_double_lt(worst, 2 * 1.1920929e-7);
-    ck_assert_float_eq(eg_exp(-1000.0f), 0.0f);
-    ck_assert_float_eq(eg_exp(-INFINITY), 0.0f);
-    ck_assert_float_eq(eg_exp(0.0f), 1.0f);
-    ck_assert(isfinite(eg_exp(1000.0f)));
-}
-END_TEST
 
 START_TEST(gemm_equals_its_reference)
 {
@@ -250,113 +232,6 @@ START_TEST(rope_and_its_gradient)
 }
 END_TEST
 
-/* Rows, heads and prefixes of every kind: lengths around the block size, grouped queries. */
-typedef struct attention_case {
-    size_t heads, kv_heads, head_dim, lengths[3], prefix;
-} attention_case;
-
-static const attention_case attention_cases[] = {
-    {1, 1, 2, {1, 1, 1}, 0},    {4, 2, 8, {5, 1, 70}, 0},   {3, 1, 6, {64, 65, 63}, 0},
-    {6, 3, 16, {130, 2, 9}, 0}, {4, 4, 8, {20, 7, 66}, 20}, {2, 1, 4, {129, 3, 64}, 129}};
-
-static size_t fill_spans(const attention_case *c, eg_span *spans)
-{
-    size_t start = 0;
-    for (size_t r = 0; r < 3; r++) {
-        spans[r] = (eg_span){.query_start = start, .key_start = start, .length = c->lengths[r]};
-        if (r > 0) {
-            spans[r].prefix_length = c->prefix;
-        }
-        start += c->lengths[r];
-    }
-    return start;
-}
-
-START_TEST(attention_equals_its_reference)
-{
-    for (size_t i = 0; i < sizeof attention_cases / sizeof attention_cases[0]; i++) {
-        const attention_case *c = &attention_cases[i];
-        eg_span spans[3];
-        const size_t t = fill_spans(c, spans);
-        const size_t width = c->heads * c->head_dim, kv = c->kv_heads * c->head_dim;
-        float *q = random_floats(40, t * width, 1.5), *k = random_floats(41, t * kv, 1.5);
-        float *v = random_floats(42, t * (kv + 3), 1.0);
-        float *out = zero_floats(t * width), *expected = zero_floats(t * width);
-        float *lse = zero_floats(t * c->heads), *lse_expected = zero_floats(t * c->heads);
-        float *scratch = zero_floats(eg_threads_count() * eg_attention_scratch(t));
-        const eg_attention a = {c->heads, c->kv_heads, c->head_dim, q,     k, v,
-                                width,    kv,          kv + 3,      spans, 3, t};
-        eg_attention_forward(&a, out, lse, scratch, t);
-        eg_attention_forward_reference(&a, expected, lse_expected);
-        ck_assert_double_lt(relative_distance(out, expected, t * width), 2e-6);
-        ck_assert_double_lt(relative_distance(lse, lse_expected, t * c->heads), 2e-6);
-        if (c->prefix == 0) {
-            float *dout = random_floats(43, t * width, 1.0);
-            const size_t stride = width + 2 * kv;
-            float *d = random_floats(44, t * stride, 1.0), *d_expected = zero_floats(t * stride);
-            const eg_attention_gradient g = {out, lse, dout, d, d + width, d + width + kv, stride};
-            const eg_attention_gradient h = {
-                expected,   lse_expected,       dout,
-                d_expected, d_expected + width, d_expected + width + kv,
-                stride};
-            eg_attention_backward(&a, &g, scratch, t);
-            eg_attention_backward_reference(&a, &h);
-            ck_assert_double_lt(relative_distance(d, d_expected, t * stride), 4e-6);
-            free(dout);
-            free(d);
-            free(d_expected);
-        }
-        free(q);
-        free(k);
-        free(v);
-        free(out);
-        free(expected);
-        free(lse);
-        free(lse_expected);
-        free(scratch);
-    }
-}
-END_TEST
-
-/* The reference's own gradient is the difference quotient's, so both kernels' are. */
-START_TEST(attention_gradient_is_the_difference_quotient)
-{
-    eg_span span = {.length = 6};
-    const size_t t = 6, heads = 2, dim = 4, width = 8, kv = 4, stride = 16;
-    float *x = random_floats(50, t * stride, 1.0), *direction = random_floats(51, t * stride, 1.0);
-    float *dout = random_floats(52, t * width, 1.0), *out = zero_floats(t * width);
-    float *lse = zero_floats(t * heads), *d = zero_floats(t * stride);
-    double sides[2];
-    for (int side = 0; side < 3; side++) { /* up, down, and the middle last */
-        float *moved = malloc(t * stride * sizeof *moved);
-        const float h = side == 0 ? 1e-3f : (side == 1 ? -1e-3f : 0.0f);
-        for (size_t i = 0; i < t * stride; i++) {
-            moved[i] = x[i] + h * direction[i];
-        }
-        const eg_attention a = {
-            heads,  1,     dim, moved, moved + width, moved + width + kv, stride, stride,
-            stride, &span, 1,   t};
-        eg_attention_forward_reference(&a, out, lse);
-        if (side < 2) {
-            sides[side] = inner_product(out, dout, t * width);
-        } else {
-            const eg_attention_gradient g = {out, lse, dout, d, d + width, d + width + kv, stride};
-            eg_attention_backward_reference(&a, &g);
-        }
-        free(moved);
-    }
-    const double slope = (sides[0] - sides[1]) / 2e-3;
-    ck_assert_double_eq_tol(inner_product(d, direction, t * stride), slope,
-                            1e-3 + 1e-3 * fabs(slope));
-    free(x);
-    free(direction);
-    free(dout);
-    free(out);
-    free(lse);
-    free(d);
-}
-END_TEST
-
 static double loss_of(const float *logits, const int32_t *targets, size_t n, size_t vocab,
                       double scale, double z)
 {
@@ -503,9 +378,7 @@ START_TEST(rounding_for_later_is_to_the_nearest)
 }
 END_TEST
 
-EG_SUITE_MAIN("model/kernels", exp_is_within_two_units_in_the_last_place, gemm_equals_its_reference,
-              matrix_products_in_every_type, swiglu_and_its_gradient, rms_norm_and_its_gradient,
-              rope_and_its_gradient, attention_equals_its_reference,
-              attention_gradient_is_the_difference_quotient, cross_entropy_and_its_gradient,
-              dropout_mask_depends_on_places_alone, row_scale_and_its_gradient,
-              rounding_for_later_is_to_the_nearest)
+EG_SUITE_MAIN("model/kernels", gemm_equals_its_reference, matrix_products_in_every_type,
+              swiglu_and_its_gradient, rms_norm_and_its_gradient, rope_and_its_gradient,
+              cross_entropy_and_its_gradient, dropout_mask_depends_on_places_alone,
+              row_scale_and_its_gradient, rounding_for_later_is_to_the_nearest)
