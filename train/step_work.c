@@ -44,7 +44,8 @@ static void add_linear_forward(const pass *p, size_t site)
                        graft->dropout > 0 && p->shape->keep != EG_KEEP_NOTHING;
     p->work->amount[EG_STAGE_BASE_FORWARD] += (twice ? 4 : 2) * p->tokens * in * out;
     if (graft != NULL) {
-        p->work->amount[EG_STAGE_ADAPTER] += 2 * p->tokens * (double)graft->rank * (in + out);
+        const eg_stage stage = eg_matrix_folds(w) ? EG_STAGE_BASE_FORWARD : EG_STAGE_ADAPTER;
+        p->work->amount[stage] += 2 * p->tokens * (double)graft->rank * (in + out);
     }
 }
 
@@ -62,9 +63,11 @@ static bool add_linear_backward(const pass *p, size_t site)
         p->work->amount[EG_STAGE_BASE_BACKWARD] += (twice ? 4 : 2) * p->tokens * in * out;
     }
     if (graft != NULL) {
-        const double sides =
-            (graft->db != NULL ? out : 0) + out + (graft->da != NULL ? in : 0) + (goes_on ? in : 0);
-        p->work->amount[EG_STAGE_ADAPTER] += 2 * p->tokens * (double)graft->rank * sides;
+        const eg_stage stage = eg_matrix_folds(w) ? EG_STAGE_BASE_BACKWARD : EG_STAGE_ADAPTER;
+        const double one = 2 * p->tokens * (double)graft->rank;
+        p->work->amount[stage] += one * (out + (goes_on ? in : 0));
+        p->work->amount[EG_STAGE_ADAPTER] +=
+            one * ((graft->db != NULL ? out : 0) + (graft->da != NULL ? in : 0));
     }
     return goes_on;
 }

@@ -2,7 +2,8 @@
  * The work of a training step by stage, from shapes alone: what seconds are divided by for
  * GFLOP/s, and what a measured step is scaled by for a forecast.
  *
- * Products count 2 m n k, whatever the precision and however often a path multiplies. Attention
+ * Products count 2 m n k, whatever the precision and however often a path multiplies; an adapter's
+ * that are folded into a base product (eg_matrix_folds) count as the base's. Attention
  * counts the pairs that are seen: 2 products forward, 5 backward. A stage that moves memory counts
  * the bytes of its operands, each read and each write of a pass once.
  */
