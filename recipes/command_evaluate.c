@@ -6,6 +6,7 @@
 #include "model/base/file.h"
 #include "model/base/memory.h"
 #include "recipes/command.h"
+#include "recipes/measure_bar.h"
 #include "recipes/opened.h"
 #include "recipes/recipe_rows.h"
 #include "recipes/task_file.h"
@@ -15,6 +16,8 @@ typedef struct evaluation {
     const eg_invocation *run;
     eg_opened opened;
     eg_evaluator evaluator;
+    eg_measure_bar bar;
+    eg_log log;              /* above the bar */
     eg_task *tasks;          /* owned, [count], with room for data and text behind them */
     eg_task_result *results; /* owned, the same */
     size_t count;
@@ -38,6 +41,19 @@ static eg_status find_tasks(evaluation *e, eg_error *err)
     return EG_OK;
 }
 
+static void watch_batch(void *user, size_t tokens)
+{
+    evaluation *e = user;
+    eg_measure_bar_run(&e->bar, tokens);
+}
+
+static void watch_task(void *user, const eg_task *task, size_t done, size_t total)
+{
+    evaluation *e = user;
+    (void)task;
+    eg_measure_bar_reach(&e->bar, done, total);
+}
+
 static eg_status run_tasks(evaluation *e, eg_error *err)
 {
     const eg_recipe *recipe = e->run->recipe;
@@ -46,11 +62,14 @@ static eg_status run_tasks(evaluation *e, eg_error *err)
                                          e->opened.has_template ? &e->opened.template : NULL,
                                      .limit = recipe->evaluate.limit,
                                      .window = window_of(recipe),
-                                     .log = e->run->log};
+                                     .log = &e->log,
+                                     .progress = watch_task,
+                                     .user = e};
     for (; e->count < recipe->evaluate.tasks.count; e->count++) {
+        eg_measure_bar_begin(&e->bar, e->tasks[e->count].name, 0);
         EG_TRY(
             eg_task_run(&e->results[e->count], &e->evaluator, &e->tasks[e->count], &options, err));
-        eg_log_write(e->run->log, EG_NOTE, "%s: %zu samples", e->tasks[e->count].name,
+        eg_log_write(&e->log, EG_NOTE, "%s: %zu samples", e->tasks[e->count].name,
                      e->results[e->count].samples);
     }
     return EG_OK;
@@ -77,6 +96,7 @@ static eg_status run_text(evaluation *e, eg_error *err)
     eg_text text = {0};
     eg_perplexity sums = {0};
     EG_TRY(name_result(e, "text", path, err));
+    eg_measure_bar_begin(&e->bar, "text", 0);
     eg_status status = eg_text_read(&text, path, err);
     if (status == EG_OK) {
         status = eg_perplexity_add_text(&sums, &e->evaluator, eg_text_string(&text), text.length,
@@ -101,6 +121,9 @@ static eg_status run_data(evaluation *e, eg_error *err)
     EG_TRY(eg_recipe_choose_template(&e->opened, recipe, path, err));
     eg_status status = eg_recipe_load_rows(&rows, &e->opened, recipe, path, e->run->log, err);
     if (status == EG_OK) {
+        const size_t limit = recipe->evaluate.limit;
+        eg_measure_bar_begin(&e->bar, "data",
+                             rows.offsets[limit > 0 && limit < rows.rows ? limit : rows.rows]);
         status = eg_perplexity_add_dataset(&sums, &e->evaluator, &rows, recipe->evaluate.limit,
                                            NULL, err);
     }
@@ -168,7 +191,8 @@ static eg_status show(const evaluation *e, eg_error *err)
 static eg_status evaluate(evaluation *e, eg_error *err)
 {
     const eg_recipe *recipe = e->run->recipe;
-    const eg_evaluator_options options = {.max_tokens = recipe->evaluate.batch_tokens};
+    const eg_evaluator_options options = {
+        .max_tokens = recipe->evaluate.batch_tokens, .ran = watch_batch, .user = e};
     EG_TRY(find_tasks(e, err));
     EG_TRY(eg_opened_open(&e->opened, recipe, EG_OPEN_TOKENIZER, e->run->log, err));
     EG_TRY(eg_evaluator_open(&e->evaluator, &e->opened.model, eg_opened_grafts(&e->opened),
@@ -180,6 +204,7 @@ static eg_status evaluate(evaluation *e, eg_error *err)
     if (recipe->evaluate.data != NULL) {
         EG_TRY(run_data(e, err));
     }
+    eg_measure_bar_end(&e->bar);
     EG_TRY(write_samples(e, err));
     return show(e, err);
 }
@@ -193,8 +218,10 @@ eg_status eg_command_evaluate(const eg_invocation *run, eg_error *err)
                        "what to measure is missing: give evaluate.tasks, "
                        "evaluate.data or evaluate.text");
     }
-    evaluation e = {.run = run};
+    evaluation e = {.run = run, .bar = eg_measure_bar_new(run->log, run->flags.quiet)};
+    e.log = eg_measure_bar_log(&e.bar);
     const eg_status status = evaluate(&e, err);
+    eg_measure_bar_end(&e.bar);
     for (size_t i = 0; e.tasks != NULL && e.results != NULL && i < recipe->evaluate.tasks.count + 2;
          i++) {
         eg_task_result_deinit(&e.results[i]);

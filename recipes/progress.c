@@ -116,26 +116,59 @@ const char *eg_progress_line(eg_progress *progress, char text[EG_PROGRESS_LINE])
     return text;
 }
 
+enum { BAR = 24 };
+
+static void fill_bar(char bar[BAR + 1], size_t done, size_t total)
+{
+    const size_t full = total > 0 ? (size_t)((double)done / (double)total * BAR) : 0;
+    memset(bar, '-', BAR);
+    memset(bar, '#', full < BAR ? full : BAR);
+    bar[BAR] = '\0';
+}
+
+static const char *cut(char text[EG_PROGRESS_LINE], size_t columns)
+{
+    if (columns < EG_PROGRESS_LINE) {
+        text[columns] = '\0';
+    }
+    return text;
+}
+
 const char *eg_progress_bar(const eg_progress *progress, size_t columns,
                             char text[EG_PROGRESS_LINE])
 {
-    enum { WIDTH = 24 };
     const eg_step_report *last = &progress->last;
-    const double share = last->steps > 0 ? (double)last->step / (double)last->steps : 0;
-    const size_t full = (size_t)(share * WIDTH);
-    char bar[WIDTH + 1];
+    char bar[BAR + 1];
     char speed[32];
     char eta[32];
-    memset(bar, '-', WIDTH);
-    memset(bar, '#', full < WIDTH ? full : WIDTH);
-    bar[WIDTH] = '\0';
+    fill_bar(bar, last->step, last->steps);
     snprintf(
         text, EG_PROGRESS_LINE, "  [%s] %zu/%zu  loss %.4f  %s tok/s  %s left", bar, last->step,
         last->steps, last->loss,
         eg_count_text(speed, sizeof speed, (unsigned long long)(last->tokens_per_second + 0.5)),
         eg_duration_text(eta, sizeof eta, eg_progress_remaining(progress)));
-    if (columns < EG_PROGRESS_LINE) {
-        text[columns] = '\0';
+    return cut(text, columns);
+}
+
+const char *eg_measure_text(const eg_measure *m, size_t columns, char text[EG_PROGRESS_LINE])
+{
+    const char *unit = m->questions ? "questions" : "tokens";
+    const size_t done = m->questions ? m->done : m->tokens;
+    const size_t left = done < m->total ? m->total - done : 0;
+    const double pace = m->seconds > 0 ? (double)m->tokens / m->seconds : 0;
+    const double wait = done > 0 ? m->seconds / (double)done * (double)left : -1;
+    char bar[BAR + 1];
+    char so_far[32], all[32], speed[32], time[32];
+    eg_count_text(so_far, sizeof so_far, done);
+    eg_count_text(all, sizeof all, m->total);
+    eg_count_text(speed, sizeof speed, (unsigned long long)(pace + 0.5));
+    fill_bar(bar, done, m->total);
+    if (m->total == 0) {
+        snprintf(text, EG_PROGRESS_LINE, "  %.40s: %s %s  %s tok/s  %s", m->name, so_far, unit,
+                 speed, eg_duration_text(time, sizeof time, m->seconds));
+    } else {
+        snprintf(text, EG_PROGRESS_LINE, "  %.40s [%s] %s/%s %s  %s tok/s  %s left", m->name, bar,
+                 so_far, all, unit, speed, eg_duration_text(time, sizeof time, wait));
     }
-    return text;
+    return cut(text, columns);
 }

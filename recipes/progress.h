@@ -45,6 +45,19 @@ const char *eg_progress_line(eg_progress *progress, char text[EG_PROGRESS_LINE])
 const char *eg_progress_bar(const eg_progress *progress, size_t columns,
                             char text[EG_PROGRESS_LINE]);
 
+/* Where a measurement stands. */
+typedef struct eg_measure {
+    const char *name; /* "boolq" */
+    bool questions;   /* are counted by done and total; else tokens are */
+    size_t done;      /* questions */
+    size_t total;     /* questions or tokens; 0: not known */
+    size_t tokens;    /* run so far */
+    double seconds;   /* since it began */
+} eg_measure;
+
+/* A line about it, at most `columns` wide. Returns text. */
+const char *eg_measure_text(const eg_measure *measure, size_t columns, char text[EG_PROGRESS_LINE]);
+
 /* 1234567 as "1,234,567"; seconds as "01:02:03" (hours may grow), "-" when negative; bytes as
    "1.2 GiB". Each returns text. */
 const char *eg_count_text(char *text, size_t size, unsigned long long count);

@@ -7,8 +7,7 @@
 #include "recipes/interrupt.h"
 #include "recipes/printable.h"
 
-/* The width of the terminal behind standard error; 0 where there is none. */
-static size_t terminal_columns(void)
+size_t eg_terminal_columns(void)
 {
     struct winsize size;
     if (!isatty(STDERR_FILENO)) {
@@ -20,7 +19,7 @@ static size_t terminal_columns(void)
 eg_reporter eg_reporter_new(size_t log_every, bool quiet)
 {
     return (eg_reporter){
-        .log_every = log_every, .columns = quiet ? 0 : terminal_columns(), .quiet = quiet};
+        .log_every = log_every, .columns = quiet ? 0 : eg_terminal_columns(), .quiet = quiet};
 }
 
 static void remove_bar(eg_reporter *reporter)

@@ -17,6 +17,9 @@ typedef struct eg_reporter {
     bool waits; /* the newest step's line, for the loss of its validation */
 } eg_reporter;
 
+/* The width of the terminal behind standard error; 0 where there is none. */
+size_t eg_terminal_columns(void);
+
 eg_reporter eg_reporter_new(size_t log_every, bool quiet);
 
 /* A log that writes above the bar; it borrows the reporter. */

@@ -34,7 +34,8 @@ eg_status eg_evaluator_open(eg_evaluator *e, const eg_model *model, const eg_gra
     const size_t vocab = model->config.vocab_size;
     const size_t pieces = eg_tokenizer_size(tokenizer);
     const size_t wanted = options->max_tokens > 0 ? options->max_tokens : BATCH_TOKENS;
-    *e = (eg_evaluator){.model = model, .tokenizer = tokenizer};
+    *e = (eg_evaluator){
+        .model = model, .tokenizer = tokenizer, .ran = options->ran, .user = options->user};
     if (pieces > vocab) {
         return eg_fail(err, EG_INPUT,
                        "%s: the tokenizer has %zu pieces, the model's vocabulary only %zu; use "
@@ -132,6 +133,9 @@ eg_status eg_evaluator_run(eg_evaluator *e, eg_error *err)
     EG_TRY(eg_evaluate_batch(e->session, &batch, &loss, e->nll, err));
     if (e->logits != NULL) {
         cut_columns(e);
+    }
+    if (e->ran != NULL) {
+        e->ran(e->user, e->tokens);
     }
     return EG_OK;
 }

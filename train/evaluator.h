@@ -26,6 +26,8 @@
 typedef struct eg_evaluator_options {
     size_t max_length; /* tokens of context at most; 0: the model's max_context */
     size_t max_tokens; /* tokens of a batch; 0: 2048; raised to max_length */
+    void (*ran)(void *user, size_t tokens); /* told of each batch that was run; or NULL */
+    void *user;
 } eg_evaluator_options;
 
 typedef struct eg_evaluator {
@@ -40,6 +42,8 @@ typedef struct eg_evaluator {
     size_t tokens;
     float *nll;    /* owned, [max_tokens]: -log p(target) of each token after a run */
     float *logits; /* owned: a block, only where columns < vocab_size */
+    void (*ran)(void *user, size_t tokens);
+    void *user;
 } eg_evaluator;
 
 /* model, grafts (NULL: none) and tokenizer are borrowed. Release with eg_evaluator_close. */

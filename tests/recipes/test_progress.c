@@ -99,6 +99,29 @@ START_TEST(test_bar_fits_the_terminal)
 }
 END_TEST
 
+START_TEST(test_a_measurement_shows_what_is_left)
+{
+    char text[EG_PROGRESS_LINE];
+    eg_measure measure = {.name = "boolq", .tokens = 120400, .seconds = 100, .total = 361200};
+    ck_assert_str_eq(eg_measure_text(&measure, 200, text),
+                     "  boolq [########----------------] 120,400/361,200 tokens  1,204 tok/s  "
+                     "00:03:20 left");
+    measure.questions = true;
+    measure.done = 1635;
+    measure.total = 3270;
+    ck_assert_str_eq(eg_measure_text(&measure, 200, text),
+                     "  boolq [############------------] 1,635/3,270 questions  1,204 tok/s  "
+                     "00:01:40 left");
+    ck_assert_uint_eq(strlen(eg_measure_text(&measure, 30, text)), 30);
+    measure = (eg_measure){.name = "text", .tokens = 2048, .seconds = 2};
+    ck_assert_str_eq(eg_measure_text(&measure, 200, text),
+                     "  text: 2,048 tokens  1,024 tok/s  00:00:02");
+    measure = (eg_measure){.name = "text", .questions = true, .total = 3};
+    ck_assert_ptr_nonnull(
+        strstr(eg_measure_text(&measure, 200, text), "0/3 questions  0 tok/s  - "));
+}
+END_TEST
+
 START_TEST(test_numbers)
 {
     char text[32];
@@ -114,4 +137,5 @@ START_TEST(test_numbers)
 END_TEST
 
 EG_SUITE_MAIN("recipes/progress", test_columns_line_up, test_intervals, test_lines_are_due,
-              test_time_left, test_bar_fits_the_terminal, test_numbers)
+              test_time_left, test_a_measurement_shows_what_is_left, test_bar_fits_the_terminal,
+              test_numbers)
