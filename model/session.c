@@ -267,9 +267,6 @@ static void lay_out_feed_forward(eg_session *s, eg_arena *arena, const widths *w
         lay_out_shared_linear(s, arena, w, EG_SITE_PROJ_1, &shared->linears[EG_SITE_PROJ_1]);
     }
     s->gated = floats(arena, t, w->ffn);
-    if (s->options.keep != EG_KEEP_NOTHING) {
-        s->d_gated = floats(arena, t, w->ffn);
-    }
 }
 
 static void lay_out_head(eg_session *s, eg_arena *arena)

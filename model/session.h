@@ -66,7 +66,7 @@ struct eg_session {
     size_t threads;          /* that the attention scratch serves */
 
     /* ... the feed-forward part, ... */
-    float *gated; /* [T, ffn_dim] */
+    float *gated; /* [T, ffn_dim]; its gradient in backward */
 
     /* ... and the head, which works on blocks of head_rows tokens. */
     float *head_input;           /* [head_rows, dim] */
@@ -81,7 +81,6 @@ struct eg_session {
     /* Gradients; NULL with EG_KEEP_NOTHING. They share the places of others. */
     float *d_residual; /* [T, dim] */
     float *d_normed;   /* [T, dim] */
-    float *d_gated;    /* [T, ffn_dim] */
     float *d_attended; /* [T, heads · head_dim] */
     float *d_qkv;      /* [T, (heads + 2 kv_heads) head_dim] */
     float *d_head;     /* [head_rows, dim] */

@@ -21,6 +21,14 @@ static bool linear_backward(eg_session *s, size_t layer, eg_site_kind kind, cons
     return goes_on;
 }
 
+/* dA of a linear whose input was not yet there. */
+static void linear_backward_down(eg_session *s, size_t layer, eg_site_kind kind, const float *x)
+{
+    eg_dropout_mask mask;
+    const eg_linear linear = eg_session_linear(s, eg_site_linear(layer, kind), &mask);
+    eg_linear_backward_down(&linear, x, s->tokens, &s->linear);
+}
+
 /* d_residual holds d(middle + ffn(norm(middle))) and becomes d(middle). */
 static bool feed_forward_backward(eg_session *s, size_t layer)
 {
@@ -30,13 +38,16 @@ static bool feed_forward_backward(eg_session *s, size_t layer)
     const size_t dim = config->model_dim;
     eg_layer_restore_feed_forward(s, layer);
     eg_stage_mark(s->clock, EG_STAGE_ELEMENTWISE);
-    eg_swiglu(saved->halves, s->tokens, weights->ffn_dim, s->gated);
-    if (!linear_backward(s, layer, EG_SITE_PROJ_2, s->gated, s->d_residual, s->d_gated)) {
-        return false;
-    }
+    const bool goes_on = linear_backward(s, layer, EG_SITE_PROJ_2, NULL, s->d_residual, s->gated);
     eg_stage_mark(s->clock, EG_STAGE_ELEMENTWISE);
-    eg_swiglu_backward(saved->halves, s->d_gated, s->tokens, weights->ffn_dim, saved->halves);
-    if (!linear_backward(s, layer, EG_SITE_PROJ_1, s->normed, saved->halves, s->d_normed)) {
+    if (goes_on) {
+        eg_swiglu_backward(saved->halves, s->gated, s->tokens, weights->ffn_dim);
+    } else {
+        eg_swiglu(saved->halves, s->tokens, weights->ffn_dim, s->gated);
+    }
+    linear_backward_down(s, layer, EG_SITE_PROJ_2, s->gated);
+    if (!goes_on ||
+        !linear_backward(s, layer, EG_SITE_PROJ_1, s->normed, saved->halves, s->d_normed)) {
         return false;
     }
     eg_stage_mark(s->clock, EG_STAGE_ELEMENTWISE);

@@ -181,11 +181,23 @@ void eg_linear_backward(const eg_linear *linear, const float *x, float *dy, size
         eg_skinny_weight(dy_scaled, saved->down, graft->db, n, graft->rank, w->rows, graft->scale);
     }
     product_backward(linear, dy_scaled, n, linear->mask == NULL ? dx : NULL, scratch);
-    if (graft->da != NULL) {
-        const float *dropped = dropped_input(linear, x, n, scratch);
-        eg_skinny_weight(scratch->low, dropped, graft->da, n, w->columns, graft->rank, 1.0f);
-    }
     if (dx != NULL && linear->mask != NULL) {
         input_gradient_dropped(linear, dy, dy_scaled, n, dx, scratch);
     }
+    if (x != NULL) {
+        eg_linear_backward_down(linear, x, n, scratch);
+    }
+}
+
+void eg_linear_backward_down(const eg_linear *linear, const float *x, size_t n,
+                             const eg_linear_scratch *scratch)
+{
+    const eg_graft *graft = linear->graft;
+    if (graft == NULL || graft->da == NULL) {
+        return;
+    }
+    eg_stage_mark(scratch->clock, EG_STAGE_ADAPTER);
+    const float *dropped = dropped_input(linear, x, n, scratch);
+    eg_skinny_weight(scratch->low, dropped, graft->da, n, linear->weight->columns, graft->rank,
+                     1.0f);
 }

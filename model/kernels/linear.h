@@ -58,8 +58,13 @@ void eg_linear_forward(const eg_linear *linear, const float *x, size_t n, float 
 void eg_linear_output(const eg_linear *linear, const eg_linear_saved *saved, size_t n, float *y);
 
 /* Adds to the graft's gradients (where wanted) and writes dx [n, in] (NULL: not wanted), from
-   dy [n, out] and the forward pass's x, mask and saved. */
+   dy [n, out] and the forward pass's x, mask and saved. Where x is NULL, dA is left to the next
+   function, whose caller may form x together with what follows from dx. */
 void eg_linear_backward(const eg_linear *linear, const float *x, float *dy, size_t n,
                         const eg_linear_saved *saved, float *dx, const eg_linear_scratch *scratch);
+
+/* dA += tᵀ x̃, with the t that eg_linear_backward left in scratch->low just before. */
+void eg_linear_backward_down(const eg_linear *linear, const float *x, size_t n,
+                             const eg_linear_scratch *scratch);
 
 #endif

@@ -13,14 +13,12 @@ void eg_swiglu(const float *halves, size_t n, size_t width, float *out)
     }
 }
 
-void eg_swiglu_backward(const float *halves, const float *dout, size_t n, size_t width,
-                        float *d_halves)
+void eg_swiglu_backward(float *halves, float *gated, size_t n, size_t width)
 {
     const eg_row_kernels *rows = eg_vector_rows();
 #pragma omp parallel for schedule(static) if (eg_worth_threads(n * width))
     for (size_t t = 0; t < n; t++) {
-        const float *gate = halves + 2 * t * width;
-        float *d_gate = d_halves + 2 * t * width;
-        rows->swiglu_backward(gate, gate + width, dout + t * width, width, d_gate, d_gate + width);
+        float *gate = halves + 2 * t * width;
+        rows->swiglu_backward(gate, gate + width, gated + t * width, width);
     }
 }

@@ -9,9 +9,9 @@
 /* out [n, width] from halves [n, 2 width]. */
 void eg_swiglu(const float *halves, size_t n, size_t width, float *out);
 
-/* d_halves [n, 2 width] (overwritten; it may be halves) from the forward pass's halves and dout [n,
-   width]: d_up = dout ∘ silu(gate), d_gate = dout ∘ up ∘ σ(gate)(1 + gate (1 − σ(gate))). */
-void eg_swiglu_backward(const float *halves, const float *dout, size_t n, size_t width,
-                        float *d_halves);
+/* The gradient, in place: halves [n, 2 width] become d_halves, and gated [n, width], which holds
+   dout, becomes the forward pass's out, which the layer that read it wants again for its own
+   gradients. d_up = dout ∘ silu(gate), d_gate = dout ∘ up ∘ σ(gate)(1 + gate (1 − σ(gate))). */
+void eg_swiglu_backward(float *halves, float *gated, size_t n, size_t width);
 
 #endif

@@ -47,10 +47,9 @@ typedef struct eg_adamw_update {
 
 /* Loops over rows of n numbers. Outputs may be inputs (the same row), but not overlap otherwise. */
 typedef struct eg_row_kernels {
-    /* out = silu(gate) ∘ up, and its gradient (model/kernels/swiglu.h). */
+    /* out = silu(gate) ∘ up, and its gradient in place (model/kernels/swiglu.h). */
     void (*swiglu)(const float *gate, const float *up, size_t n, float *out);
-    void (*swiglu_backward)(const float *gate, const float *up, const float *dout, size_t n,
-                            float *d_gate, float *d_up);
+    void (*swiglu_backward)(float *gate, float *up, float *gated, size_t n);
 
     /* A row of RMSNorm (model/kernels/rms_norm.h); the gradient is added to dx, or with
        accumulate false overwrites it, where dx may be dy. */

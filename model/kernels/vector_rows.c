@@ -25,16 +25,16 @@ static void swiglu(const float *gate, const float *up, size_t n, float *out)
     }
 }
 
-static void swiglu_backward(const float *gate, const float *up, const float *dout, size_t n,
-                            float *d_gate, float *d_up)
+static void swiglu_backward(float *gate, float *up, float *gated, size_t n)
 {
     for (size_t i = 0; i < n; i += EG_LANES) {
         const eg_lanes g = eg_lanes_load(gate + i, n - i);
         const eg_lanes u = eg_lanes_load(up + i, n - i);
-        const eg_lanes d = eg_lanes_load(dout + i, n - i);
+        const eg_lanes d = eg_lanes_load(gated + i, n - i);
         const eg_lanes s = 1.0f / (1.0f + eg_lanes_exp(-g));
-        eg_lanes_store(d_up + i, d * g * s, n - i);
-        eg_lanes_store(d_gate + i, d * u * s * (1.0f + g * (1.0f - s)), n - i);
+        eg_lanes_store(gated + i, g * s * u, n - i);
+        eg_lanes_store(up + i, d * g * s, n - i);
+        eg_lanes_store(gate + i, d * u * s * (1.0f + g * (1.0f - s)), n - i);
     }
 }
 

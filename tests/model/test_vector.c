@@ -101,7 +101,12 @@ static void check_swiglu(size_t n)
     }
     result out = result_of(n), d_gate = result_of(n), d_up = result_of(n);
     eg_vector_rows()->swiglu(gate + 1, up + 1, n, out.values);
-    eg_vector_rows()->swiglu_backward(gate + 1, up + 1, dout + 1, n, d_gate.values, d_up.values);
+    check_result(&out, expected, 1e-6);
+    out = result_of(n);
+    memcpy(out.values, dout + 1, n * sizeof(float));
+    memcpy(d_gate.values, gate + 1, n * sizeof(float));
+    memcpy(d_up.values, up + 1, n * sizeof(float));
+    eg_vector_rows()->swiglu_backward(d_gate.values, d_up.values, out.values, n);
     check_result(&out, expected, 1e-6);
     check_result(&d_gate, expected_gate, 2e-6);
     check_result(&d_up, expected_up, 1e-6);
