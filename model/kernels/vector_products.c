@@ -28,16 +28,6 @@ static size_t rows_of(size_t left, size_t vectors)
     return left >= most ? most : (left >= 6 ? 6 : (left >= 4 ? 4 : (left >= 2 ? 2 : 1)));
 }
 
-TILE void store_sum(const eg_product *x, size_t row, size_t column, eg_lanes sum, size_t count)
-{
-    float *c = x->c + row * x->c_stride + column;
-    eg_lanes value = sum * x->alpha;
-    if (x->accumulate) {
-        value += eg_lanes_load(c, count);
-    }
-    eg_lanes_store(c, value, count);
-}
-
 /* ---- C = alpha A B: numbers of A times rows of B ---- */
 
 TILE void multiply_tile(const eg_product *x, size_t row, size_t column, const size_t rows,
@@ -65,9 +55,20 @@ TILE void multiply_tile(const eg_product *x, size_t row, size_t column, const si
         a += x->a_column;
         b += x->b_row;
     }
+    /* All of C is read before any of it is written: where its rows lie whole pages apart, a read
+       would wait for the write to the same place in another page. */
+    float *c = x->c + row * x->c_stride + column;
     for (size_t i = 0; i < rows; i++) {
         for (size_t j = 0; j < vectors; j++) {
-            store_sum(x, row + i, column + j * EG_LANES, sums[i][j], count);
+            sums[i][j] *= x->alpha;
+            if (x->accumulate) {
+                sums[i][j] += eg_lanes_load(c + i * x->c_stride + j * EG_LANES, count);
+            }
+        }
+    }
+    for (size_t i = 0; i < rows; i++) {
+        for (size_t j = 0; j < vectors; j++) {
+            eg_lanes_store(c + i * x->c_stride + j * EG_LANES, sums[i][j], count);
         }
     }
 }

@@ -81,6 +81,33 @@ START_TEST(small_products_equal_their_reference)
 }
 END_TEST
 
+/* docs/numerics.md says where a product and its sum are fused: (1 + 2^-12)² is 1 + 2^-11 when it is
+   rounded, and 2^-24 more when it is not. */
+static void check_fused(void)
+{
+    const float a[] = {1.0f, 1.0f + 0x1p-12f}, b[] = {-1.0f - 0x1p-11f, 1.0f + 0x1p-12f};
+    float c = 0.0f;
+    const eg_product product = {.a = a,
+                                .a_row = 2,
+                                .a_column = 1,
+                                .b = b,
+                                .b_row = 1,
+                                .c = &c,
+                                .c_stride = 1,
+                                .m = 1,
+                                .n = 1,
+                                .k = 2,
+                                .alpha = 1.0f};
+    eg_vector_products()->multiply(&product);
+    ck_assert(c == (eg_vector_in_force() == EG_VECTOR_BASELINE ? 0.0f : 0x1p-24f));
+}
+
+START_TEST(wide_levels_fuse_products_and_sums)
+{
+    at_every_level(check_fused);
+}
+END_TEST
+
 typedef struct shape {
     size_t n, in, out;
 } shape;
@@ -88,7 +115,7 @@ typedef struct shape {
 /* Both sides narrow in turn, wide ones that end within a piece, too few tokens, too wide. */
 static const shape shapes[] = {{1, 20, 8},    {15, 300, 16},  {16, 300, 16},  {17, 8, 1037},
                                {100, 16, 97}, {50, 1100, 17}, {129, 64, 515}, {200, 513, 1},
-                               {97, 256, 70}, {49, 70, 256},  {20, 300, 257}, {131, 1, 1}};
+                               {97, 256, 70}, {49, 70, 256},  {20, 300, 257}, {131, 1, 40}};
 
 static void check_close(const float *found, const float *expected, size_t count, const char *what,
                         const shape *s)
@@ -190,5 +217,5 @@ START_TEST(skinny_products_overwrite_and_do_not_depend_on_threads)
 END_TEST
 
 EG_SUITE_MAIN("model/products", small_products_equal_their_reference,
-              skinny_products_equal_their_reference,
+              wide_levels_fuse_products_and_sums, skinny_products_equal_their_reference,
               skinny_products_overwrite_and_do_not_depend_on_threads)
