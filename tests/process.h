@@ -11,7 +11,14 @@
 #include <unistd.h>
 
 /* A sanitizer keeps freed memory and shadows the rest: only times are worth a look then. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef __has_feature /* clang's way to say it */
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define PROCESS_SANITIZED
+#endif
+#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define PROCESS_SANITIZED
+#endif
+#ifdef PROCESS_SANITIZED
 enum { PROCESS_MEASURED = 0 };
 #else
 enum { PROCESS_MEASURED = 1 };
