@@ -103,7 +103,8 @@ void eg_logits(eg_session *s, const size_t *tokens, size_t n, float *logits)
 {
     const size_t dim = s->model->config.model_dim;
     const eg_linear head = {.weight = eg_model_head(s->model),
-                            .graft = eg_graft_at(s->grafts, eg_site_head(&s->model->config))};
+                            .graft = eg_graft_at(s->grafts, eg_site_head(&s->model->config)),
+                            .few = eg_session_few(s, n)};
     const eg_linear_saved saved = {0};
     for (size_t i = 0; i < n; i++) {
         memcpy(s->head_input + i * dim, s->hidden + tokens[i] * dim, dim * sizeof(float));

@@ -10,7 +10,9 @@
 eg_linear eg_session_linear(const eg_session *s, size_t site, eg_dropout_mask *mask)
 {
     const eg_graft *graft = eg_graft_at(s->grafts, site);
-    eg_linear linear = {.weight = eg_model_matrix(s->model, site), .graft = graft};
+    eg_linear linear = {.weight = eg_model_matrix(s->model, site),
+                        .graft = graft,
+                        .few = eg_session_few(s, s->tokens)};
     if (s->dropout != NULL && graft != NULL && graft->dropout > 0.0f) {
         *mask = (eg_dropout_mask){.key = s->dropout->key,
                                   .site = site,

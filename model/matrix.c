@@ -56,10 +56,26 @@ size_t eg_matrix_scratch(const eg_matrix *w, size_t n, size_t rank)
     return block > rounded ? block : rounded;
 }
 
+void eg_matrix_forward_few(const eg_matrix *w, const float *x, size_t n, float *y, bool accumulate)
+{
+    const eg_matvec product = {.w = w->data,
+                               .dtype = w->dtype,
+                               .rows = w->rows,
+                               .columns = w->columns,
+                               .x = x,
+                               .n = n,
+                               .alpha = 1.0f,
+                               .y = y,
+                               .accumulate = accumulate};
+    (w->compute.reference ? eg_matvec_reference : eg_matvec_multiply)(&product);
+}
+
 void eg_matrix_forward(const eg_matrix *w, const float *x, size_t n, float *y, bool accumulate,
                        float *scratch)
 {
-    if (eg_matrix_folds(w)) {
+    if (!eg_matrix_folds(w) && n <= EG_MATVEC_ROWS) {
+        eg_matrix_forward_few(w, x, n, y, accumulate);
+    } else if (eg_matrix_folds(w)) {
         eg_matrix_bf16_multiply(w, false, x, n, y, accumulate, scratch);
     } else {
         eg_matrix_forward_f32(w, x, n, y, accumulate, scratch);

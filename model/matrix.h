@@ -5,7 +5,7 @@
  * How it computes is an eg_compute. Precision f32: W stays in its checkpoint's type, mapped, and
  * the products widen blocks of it on the way into OpenBLAS. Precisions bf16 and f32-split:
  * model/kernels/bf16_gemm.h, with W packed once for each direction (fast) or within each product
- * (lean).
+ * (lean). With few rows, as when tokens are generated, model/kernels/matvec.h.
  */
 #ifndef EG_MODEL_MATRIX_H
 #define EG_MODEL_MATRIX_H
@@ -16,6 +16,7 @@
 #include "model/base/error.h"
 #include "model/compute.h"
 #include "model/dtype.h"
+#include "model/kernels/matvec.h"
 
 typedef struct eg_matrix {
     size_t rows, columns;
@@ -51,6 +52,11 @@ size_t eg_matrix_scratch(const eg_matrix *matrix, size_t n, size_t rank);
 /* y [n, rows] = x [n, columns] Wᵀ, or += with accumulate. No aliasing. */
 void eg_matrix_forward(const eg_matrix *w, const float *x, size_t n, float *y, bool accumulate,
                        float *scratch);
+
+/* The same for an n of up to EG_MATVEC_ROWS, with exact operands and f32 sums in each precision: W
+   is read once, from where it lies. In precision f32 eg_matrix_forward takes this way by itself. In
+   the others it does not, so that a row's result does not depend on how many are beside it. */
+void eg_matrix_forward_few(const eg_matrix *w, const float *x, size_t n, float *y, bool accumulate);
 
 /* dx [n, columns] = dy [n, rows] W, or += with accumulate. No aliasing. */
 void eg_matrix_backward(const eg_matrix *w, const float *dy, size_t n, float *dx, bool accumulate,

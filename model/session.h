@@ -39,7 +39,7 @@ struct eg_session {
                               forward pass. eg_site_count when none does */
 
     /* The batch of the last pass. */
-    const eg_batch *batch;
+    const eg_batch *batch;     /* NULL: tokens behind a cache */
     const eg_dropout *dropout; /* NULL: off */
     size_t tokens;
     size_t span_count;
@@ -97,6 +97,13 @@ static inline bool eg_layer_keeps(const eg_session *session, size_t layer)
 {
     return session->options.keep != EG_KEEP_NOTHING &&
            session->lowest <= eg_site_linear(layer, EG_SITE_PROJ_2);
+}
+
+/* Whether products with n rows are few: of tokens behind a cache, which come one by one. Those of a
+   batch are computed alike, however many they are. */
+static inline bool eg_session_few(const eg_session *session, size_t n)
+{
+    return session->batch == NULL && n <= EG_MATVEC_ROWS;
 }
 
 /* Whether the output of a site's linear follows from what its graft keeps (z of DoRA), so that it

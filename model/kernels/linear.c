@@ -14,6 +14,18 @@ static const float *dropped_input(const eg_linear *linear, const float *x, size_
     return scratch->input;
 }
 
+/* y = x Wᵀ, or +=. */
+static void weight_forward(const eg_linear *linear, const float *x, size_t n, float *y,
+                           bool accumulate, const eg_linear_scratch *scratch)
+{
+    eg_stage_mark(scratch->clock, EG_STAGE_BASE_FORWARD);
+    if (linear->few) {
+        eg_matrix_forward_few(linear->weight, x, n, y, accumulate);
+    } else {
+        eg_matrix_forward(linear->weight, x, n, y, accumulate, scratch->widened);
+    }
+}
+
 /* y += W (x − x̃): what dropout takes from the input still passes through the frozen weight. */
 static void add_frozen_rest(const eg_linear *linear, const float *x, const float *dropped, size_t n,
                             float *y, const eg_linear_scratch *scratch)
@@ -23,8 +35,7 @@ static void add_frozen_rest(const eg_linear *linear, const float *x, const float
     for (size_t i = 0; i < count; i++) {
         scratch->rest[i] = x[i] - dropped[i];
     }
-    eg_stage_mark(scratch->clock, EG_STAGE_BASE_FORWARD);
-    eg_matrix_forward(linear->weight, scratch->rest, n, y, true, scratch->widened);
+    weight_forward(linear, scratch->rest, n, y, true, scratch);
 }
 
 static eg_low_rank low_rank_of(const eg_graft *graft)
@@ -38,15 +49,14 @@ static void product_forward(const eg_linear *linear, const float *x, const float
 {
     const eg_matrix *w = linear->weight;
     const eg_low_rank u = low_rank_of(linear->graft);
-    if (eg_matrix_folds(w)) {
+    if (eg_matrix_folds(w) && !linear->few) {
         eg_stage_mark(scratch->clock, EG_STAGE_BASE_FORWARD);
         eg_matrix_forward_low_rank(w, &u, x, dropped, n, down, product, scratch->widened);
         eg_stage_mark(scratch->clock, EG_STAGE_ADAPTER);
         return;
     }
     eg_skinny_forward(dropped, u.a, down, n, w->columns, u.rank, 1.0f, false);
-    eg_stage_mark(scratch->clock, EG_STAGE_BASE_FORWARD);
-    eg_matrix_forward(w, x, n, product, false, scratch->widened);
+    weight_forward(linear, x, n, product, false, scratch);
     eg_stage_mark(scratch->clock, EG_STAGE_ADAPTER);
     eg_skinny_forward(down, u.b, product, n, u.rank, w->rows, u.scale, true);
 }
@@ -56,9 +66,8 @@ void eg_linear_forward(const eg_linear *linear, const float *x, size_t n, float 
 {
     const eg_matrix *w = linear->weight;
     const eg_graft *graft = linear->graft;
-    eg_stage_mark(scratch->clock, EG_STAGE_BASE_FORWARD);
     if (graft == NULL) {
-        eg_matrix_forward(w, x, n, y, false, scratch->widened);
+        weight_forward(linear, x, n, y, false, scratch);
         return;
     }
     eg_stage_mark(scratch->clock, EG_STAGE_ADAPTER);

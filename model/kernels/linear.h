@@ -30,6 +30,7 @@ typedef struct eg_linear {
     const eg_graft *graft;       /* NULL: none */
     const eg_dropout_mask *mask; /* NULL: no dropout in this pass */
     bool spend_dy;               /* backward may overwrite dy */
+    bool few;                    /* forward is by eg_matrix_forward_few */
 } eg_linear;
 
 /* What the forward pass leaves for the backward pass; all may be NULL when no backward pass

@@ -4,6 +4,7 @@
 
 #include "model/base/threads.h"
 #include "model/kernels/gemm.h"
+#include "model/kernels/matvec.h"
 #include "model/kernels/vector.h"
 
 enum {
@@ -112,6 +113,19 @@ static void forward_tokens(const forward_pass *f, size_t from, size_t to)
 void eg_skinny_forward(const float *x, const float *w, float *y, size_t n, size_t in, size_t out,
                        float alpha, bool accumulate)
 {
+    if (n <= EG_MATVEC_ROWS) {
+        const eg_matvec product = {.w = w,
+                                   .dtype = EG_F32,
+                                   .rows = out,
+                                   .columns = in,
+                                   .x = x,
+                                   .n = n,
+                                   .alpha = alpha,
+                                   .y = y,
+                                   .accumulate = accumulate};
+        eg_matvec_multiply(&product);
+        return;
+    }
     if (!is_skinny(n, in, out)) {
         eg_gemm_forward(x, w, y, n, in, out, alpha, accumulate ? 1.0f : 0.0f);
         return;

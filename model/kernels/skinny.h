@@ -15,8 +15,9 @@
 
 enum { EG_SKINNY_WIDTH = 256 };
 
-/* y [n, out] = alpha x wᵀ, or += with accumulate. No aliasing, here and below. Wider matrices and
-   few tokens go to eg_gemm_forward; its siblings are the plain form of these. */
+/* y [n, out] = alpha x wᵀ, or += with accumulate. No aliasing, here and below. Few tokens go
+   to model/kernels/matvec.h, wider matrices to eg_gemm_forward; its siblings are the plain form of
+   these. */
 void eg_skinny_forward(const float *x, const float *w, float *y, size_t n, size_t in, size_t out,
                        float alpha, bool accumulate);
 

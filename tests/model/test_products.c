@@ -121,7 +121,8 @@ static void check_close(const float *found, const float *expected, size_t count,
                         const shape *s)
 {
     const double distance = relative_distance(found, expected, count);
-    ck_assert_msg(distance < 1e-6, "%s, %s, %zu tokens, %zu to %zu: distance %g", what,
+    const double most = count > 1 ? 1e-6 : 1e-5; /* of one number, more may have cancelled */
+    ck_assert_msg(distance < most, "%s, %s, %zu tokens, %zu to %zu: distance %g", what,
                   eg_vector_name(eg_vector_in_force()), s->n, s->in, s->out, distance);
 }
 
