@@ -94,6 +94,7 @@ void tiny_process_prepare(tiny_process *p, const char *root)
     char base[128];
     snprintf(base, sizeof base, "%s/base", root);
     CHECK_OK(eg_model_open(&p->model, base, NULL, &err), err);
+    CHECK_OK(eg_model_prepare(&p->model, &p->compute, &err), err);
     eg_adapter_config config = tiny_adapter_config(p->method, tiny_linears);
     config.dropout = p->dropout;
     CHECK_OK(eg_adapter_create(&p->adapter, &config, &p->model, 3, true, &err), err);
@@ -108,7 +109,9 @@ void tiny_process_prepare(tiny_process *p, const char *root)
 
     const size_t trained = p->training.max_tokens, tested = p->validation.max_tokens;
     const eg_session_options session = {.max_tokens = trained > tested ? trained : tested,
-                                        .keep = EG_KEEP_ALL};
+                                        .keep = p->compute.lean ? EG_KEEP_NARROW : EG_KEEP_ALL,
+                                        .rounded = p->compute.lean &&
+                                                   p->compute.precision == EG_PRECISION_BF16};
     CHECK_OK(eg_session_open(&p->session, &p->model, &p->adapter.grafts, &session, &err), err);
 
     p->log = (eg_log){.write = write_log, .user = p};

@@ -15,6 +15,7 @@ typedef struct tiny_process {
     eg_method method;
     uint64_t data_seed; /* of the training rows */
     double dropout;
+    eg_compute compute; /* f32 by OpenBLAS unless it is set */
     eg_batches_options batches;
     size_t validation_rows;     /* of a validation micro-batch */
     eg_trainer_options options; /* schedule.steps 0: three epochs; directory and stop are set */
