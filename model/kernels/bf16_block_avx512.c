@@ -32,48 +32,59 @@ AVX512 static inline void store(float *c, __m512 sum, size_t columns, bool accum
     _mm512_mask_storeu_ps(c, mask, sum);
 }
 
-/* `rows` rows, a constant after inlining, against two panels. A second panel that does not
-   exist repeats the first and is not stored. */
-AVX512 __attribute__((always_inline)) static inline void multiply_rows(const eg_bf16_block *block,
-                                                                       size_t first, const int rows)
+/* `rows` rows against `panels` panels, both constants after inlining. */
+AVX512 __attribute__((always_inline)) static inline void
+multiply_rows(const eg_bf16_block *block, size_t first, const int rows, const int panels)
 {
     const uint16_t *a = block->a + first * block->a_stride;
-    const uint16_t *left = block->b;
-    const uint16_t *right = block->panels > 1 ? left + block->b_stride : left;
-    __m512 sums[ROWS][2];
+    __m512 sums[ROWS][EG_BF16_GROUP];
     for (int i = 0; i < rows; i++) {
-        sums[i][0] = _mm512_setzero_ps();
-        sums[i][1] = _mm512_setzero_ps();
+        for (int j = 0; j < panels; j++) {
+            sums[i][j] = _mm512_setzero_ps();
+        }
     }
     for (size_t p = 0; p < block->pairs; p++) {
-        const __m512bh b0 = operand(left + p * 2 * EG_BF16_PANEL);
-        const __m512bh b1 = operand(right + p * 2 * EG_BF16_PANEL);
+        __m512bh b[EG_BF16_GROUP];
+        for (int j = 0; j < panels; j++) {
+            b[j] = operand(block->b + (size_t)j * block->b_stride + p * 2 * EG_BF16_PANEL);
+        }
         for (int i = 0; i < rows; i++) {
             const __m512bh pair = pair_of(a + (size_t)i * block->a_stride + 2 * p);
-            sums[i][0] = _mm512_dpbf16_ps(sums[i][0], pair, b0);
-            sums[i][1] = _mm512_dpbf16_ps(sums[i][1], pair, b1);
+            for (int j = 0; j < panels; j++) {
+                sums[i][j] = _mm512_dpbf16_ps(sums[i][j], pair, b[j]);
+            }
         }
     }
     for (int i = 0; i < rows; i++) {
         float *c = block->c + (first + (size_t)i) * block->c_stride;
-        store(c, sums[i][0], block->columns, block->accumulate);
-        if (block->columns > EG_BF16_PANEL) {
-            store(c + EG_BF16_PANEL, sums[i][1], block->columns - EG_BF16_PANEL, block->accumulate);
+        for (int j = 0; j < panels; j++) {
+            const size_t column = (size_t)j * EG_BF16_PANEL;
+            store(c + column, sums[i][j], block->columns - column, block->accumulate);
         }
+    }
+}
+
+AVX512 __attribute__((always_inline)) static inline void multiply_all(const eg_bf16_block *block,
+                                                                      const int panels)
+{
+    size_t row = 0;
+    for (; row + ROWS <= block->rows; row += ROWS) {
+        multiply_rows(block, row, ROWS, panels);
+    }
+    for (; row + 4 <= block->rows; row += 4) {
+        multiply_rows(block, row, 4, panels);
+    }
+    for (; row < block->rows; row++) {
+        multiply_rows(block, row, 1, panels);
     }
 }
 
 AVX512 void eg_bf16_block_avx512(const eg_bf16_block *block)
 {
-    size_t row = 0;
-    for (; row + ROWS <= block->rows; row += ROWS) {
-        multiply_rows(block, row, ROWS);
-    }
-    for (; row + 4 <= block->rows; row += 4) {
-        multiply_rows(block, row, 4);
-    }
-    for (; row < block->rows; row++) {
-        multiply_rows(block, row, 1);
+    if (block->panels > 1) {
+        multiply_all(block, EG_BF16_GROUP);
+    } else {
+        multiply_all(block, 1);
     }
 }
 

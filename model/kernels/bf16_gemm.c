@@ -11,7 +11,9 @@ enum {
     CHUNK = 8,      /* groups that are packed at a time: neighbours in B's rows when it lies
                        transposed, few enough for the outer cache */
     GROUP_ROWS = EG_BF16_GROUP * EG_BF16_PANEL,
-    WORKSPACE = CHUNK * GROUP_ROWS * K_BLOCK /* numbers, for a thread */
+    K_BESIDE = 256,     /* of k of short terms that go along with a block of a long one */
+    MOST_STRETCHES = 4, /* of k that go together */
+    WORKSPACE = CHUNK * GROUP_ROWS * (K_BLOCK + K_BESIDE) /* numbers, for a thread */
 };
 
 static size_t round_up(size_t value, size_t step)
@@ -81,78 +83,129 @@ typedef struct share {
     uint16_t *workspace; /* of this thread */
 } share;
 
-/* Adjacent groups of B for one block of k: their panels in packed form. */
+/* Some of a term's k. */
+typedef struct stretch {
+    const eg_bf16_term *term;
+    size_t from, count;
+} stretch;
+
+/* Stretches that a block of C is summed over while it is in the cache: the products with a frozen
+   weight and with an adapter's factor in one pass over C. */
+typedef struct pass {
+    stretch stretches[MOST_STRETCHES];
+    size_t count;
+    bool packed; /* all of B is packed ahead */
+} pass;
+
+/* Where the next pass begins. */
+typedef struct cursor {
+    const eg_bf16_term *term, *end;
+    size_t from;
+} cursor;
+
+static bool next_pass(cursor *at, pass *next)
+{
+    size_t sum = 0;
+    *next = (pass){.packed = true};
+    while (at->term < at->end && next->count < MOST_STRETCHES) {
+        const size_t padded = eg_bf16_padded(at->term->b.source.k);
+        const size_t count = smaller(padded - at->from, K_BLOCK);
+        if (sum > 0 && sum + count > K_BLOCK + K_BESIDE) {
+            break;
+        }
+        next->stretches[next->count++] = (stretch){at->term, at->from, count};
+        next->packed = next->packed && at->term->b.packed != NULL;
+        sum += count;
+        at->from += count;
+        if (at->from == padded) {
+            at->from = 0;
+            at->term++;
+        }
+    }
+    return next->count > 0;
+}
+
+/* Adjacent groups of B over the stretches of a pass, in packed form. */
 typedef struct panels {
-    const uint16_t *data; /* of the first group's first pair of the block */
-    size_t stride;
     size_t group_begin, group_end;
-    size_t from, count; /* of k */
+    const uint16_t *data[MOST_STRETCHES]; /* of the first group's first pair of the stretch */
+    size_t stride[MOST_STRETCHES];
 } panels;
 
-static panels find_panels(const share *s, const eg_bf16_operand *b, size_t group, size_t from)
+static panels find_panels(const share *s, const pass *p, size_t group)
 {
-    const size_t padded = eg_bf16_padded(b->source.k);
-    panels found = {.group_begin = group, .from = from, .count = smaller(padded - from, K_BLOCK)};
-    if (b->packed != NULL) {
-        found.group_end = s->group_end;
-        found.stride = padded * EG_BF16_PANEL;
-        found.data = b->packed + group * GROUP_ROWS * padded + from * EG_BF16_PANEL;
-        return found;
+    const size_t last = p->packed ? s->group_end : smaller(group + CHUNK, s->group_end);
+    panels found = {.group_begin = group, .group_end = last};
+    uint16_t *room = s->workspace;
+    for (size_t i = 0; i < p->count; i++) {
+        const stretch *k = &p->stretches[i];
+        const eg_bf16_operand *b = &k->term->b;
+        const size_t padded = eg_bf16_padded(b->source.k);
+        if (b->packed != NULL) {
+            found.stride[i] = padded * EG_BF16_PANEL;
+            found.data[i] = b->packed + group * GROUP_ROWS * padded + k->from * EG_BF16_PANEL;
+            continue;
+        }
+        const eg_bf16_piece piece = {
+            .n0 = group * GROUP_ROWS,
+            .panels = (last - group) * EG_BF16_GROUP,
+            .k0 = k->from,
+            .pairs = k->count / 2,
+            .out = room,
+            .stride = k->count * EG_BF16_PANEL,
+        };
+        s->kernel->pack(&b->source, &piece);
+        found.stride[i] = piece.stride;
+        found.data[i] = room;
+        room += piece.panels * piece.stride;
     }
-    found.group_end = smaller(group + CHUNK, s->group_end);
-    found.stride = found.count * EG_BF16_PANEL;
-    found.data = s->workspace;
-    const eg_bf16_piece piece = {
-        .n0 = group * GROUP_ROWS,
-        .panels = (found.group_end - group) * EG_BF16_GROUP,
-        .k0 = from,
-        .pairs = found.count / 2,
-        .out = s->workspace,
-        .stride = found.stride,
-    };
-    s->kernel->pack(&b->source, &piece);
     return found;
 }
 
-/* A block of rows against the panels, for all of the term's parts of A. */
-static void multiply_rows(const share *s, const eg_bf16_term *term, const panels *b, size_t row,
-                          size_t rows, bool accumulate)
+/* Rows of C in one group of its columns, summed over a stretch for all of the term's parts of A. */
+static void multiply_group(const share *s, const stretch *k, eg_bf16_block block, bool accumulate)
 {
-    const size_t padded = eg_bf16_padded(term->b.source.k);
+    const size_t padded = eg_bf16_padded(k->term->b.source.k);
+    const size_t row = (size_t)(block.c - s->c) / s->n;
+    block.a_stride = padded;
+    block.pairs = k->count / 2;
+    for (size_t part = 0; part < 2 && k->term->a[part] != NULL; part++) {
+        block.a = k->term->a[part] + row * padded + k->from;
+        block.accumulate = accumulate || part > 0;
+        s->kernel->block(&block);
+    }
+}
+
+static void multiply_rows(const share *s, const pass *p, const panels *b, size_t row, size_t rows,
+                          bool accumulate)
+{
     for (size_t group = b->group_begin; group < b->group_end; group++) {
         const size_t first = group * GROUP_ROWS;
         const size_t columns = smaller(s->n - first, GROUP_ROWS);
-        for (size_t part = 0; part < 2 && term->a[part] != NULL; part++) {
-            const eg_bf16_block block = {
-                .a = term->a[part] + row * padded + b->from,
-                .a_stride = padded,
-                .rows = rows,
-                .b = b->data + (group - b->group_begin) * EG_BF16_GROUP * b->stride,
-                .b_stride = b->stride,
-                .panels = (columns + EG_BF16_PANEL - 1) / EG_BF16_PANEL,
-                .pairs = b->count / 2,
-                .c = s->c + row * s->n + first,
-                .c_stride = s->n,
-                .columns = columns,
-                .accumulate = accumulate || part > 0,
-            };
-            s->kernel->block(&block);
+        eg_bf16_block block = {
+            .rows = rows,
+            .panels = (columns + EG_BF16_PANEL - 1) / EG_BF16_PANEL,
+            .c = s->c + row * s->n + first,
+            .c_stride = s->n,
+            .columns = columns,
+        };
+        for (size_t i = 0; i < p->count; i++) {
+            block.b = b->data[i] + (group - b->group_begin) * EG_BF16_GROUP * b->stride[i];
+            block.b_stride = b->stride[i];
+            multiply_group(s, &p->stretches[i], block, accumulate || i > 0);
         }
     }
 }
 
-static void multiply_term(const share *s, const eg_bf16_term *term, bool accumulate)
+static void multiply_pass(const share *s, const pass *p, bool accumulate)
 {
-    const size_t padded = eg_bf16_padded(term->b.source.k);
-    for (size_t from = 0; from < padded; from += K_BLOCK) {
-        for (size_t group = s->group_begin; group < s->group_end;) {
-            const panels b = find_panels(s, &term->b, group, from);
-            for (size_t row = s->row_begin; row < s->row_end; row += s->kernel->row_block) {
-                const size_t rows = smaller(s->row_end - row, s->kernel->row_block);
-                multiply_rows(s, term, &b, row, rows, accumulate || from > 0);
-            }
-            group = b.group_end;
+    for (size_t group = s->group_begin; group < s->group_end;) {
+        const panels b = find_panels(s, p, group);
+        for (size_t row = s->row_begin; row < s->row_end; row += s->kernel->row_block) {
+            multiply_rows(s, p, &b, row, smaller(s->row_end - row, s->kernel->row_block),
+                          accumulate);
         }
+        group = b.group_end;
     }
 }
 
@@ -182,8 +235,10 @@ void eg_bf16_multiply(eg_bf16_kernel kernel, const eg_bf16_term *terms, size_t c
         s.n = n;
         s.c = c;
         s.workspace = workspace + thread * WORKSPACE;
-        for (size_t i = 0; i < count; i++) {
-            multiply_term(&s, &terms[i], accumulate || i > 0);
+        cursor at = {.term = terms, .end = terms + count};
+        bool more = accumulate;
+        for (pass p; next_pass(&at, &p); more = true) {
+            multiply_pass(&s, &p, more);
         }
     }
 }
