@@ -1,6 +1,5 @@
 #include "recipes/finetune.h"
 
-#include "model/base/usage.h"
 #include "peft/targets.h"
 #include "recipes/keys.h"
 #include "recipes/progress.h"
@@ -132,46 +131,6 @@ static eg_status describe_training(const eg_finetune *tune, eg_text *text, eg_er
                           recipe->train.seed);
 }
 
-typedef struct memory_plan {
-    size_t base, packed, activations, adapter, optimizer, total; /* bytes */
-} memory_plan;
-
-static memory_plan plan_memory(const eg_finetune *tune)
-{
-    const eg_model *model = &tune->opened.model;
-    const size_t floats = tune->opened.adapter.parameters.total * sizeof(float);
-    memory_plan plan = {
-        .packed = eg_model_packed_bytes(model, &tune->opened.compute),
-        .activations = eg_session_measure(model, &tune->opened.adapter.grafts, &tune->session),
-        .adapter = 2 * floats,
-        .optimizer = 2 * floats};
-    for (size_t i = 0; i < model->file_count; i++) {
-        plan.base += model->files[i].mapping.size;
-    }
-    plan.total = plan.base + plan.packed + plan.activations + plan.adapter + plan.optimizer;
-    return plan;
-}
-
-static eg_status describe_memory(const eg_finetune *tune, eg_text *text, eg_error *err)
-{
-    const memory_plan plan = plan_memory(tune);
-    const struct {
-        const char *name;
-        size_t bytes;
-    } lines[] = {
-        {"base", plan.base},       {"packed", plan.packed},       {"activations", plan.activations},
-        {"adapter", plan.adapter}, {"optimizer", plan.optimizer}, {"total", plan.total}};
-    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
-        char bytes[32];
-        if (lines[i].bytes == 0) {
-            continue;
-        }
-        EG_TRY(eg_text_format(text, err, "%-11s %-11s %10s\n", i == 0 ? "memory" : "",
-                              lines[i].name, eg_bytes_text(bytes, sizeof bytes, lines[i].bytes)));
-    }
-    return EG_OK;
-}
-
 /* What is allowed and can hardly be meant. */
 
 static void warn_of_ranks(const eg_finetune *tune)
@@ -196,19 +155,8 @@ static void warn_of_ranks(const eg_finetune *tune)
 
 void eg_finetune_warn(const eg_finetune *tune)
 {
-    const size_t machine = eg_usage_machine_memory();
-    const size_t total = plan_memory(tune).total;
-    char planned[32];
-    char there[32];
     warn_of_ranks(tune);
-    if (machine > 0 && total > machine) {
-        eg_log_write(tune->log, EG_WARNING,
-                     "the run takes %s of memory, and this machine has %s: take smaller batches, a "
-                     "shorter data.max_length, compute.memory=lean or "
-                     "compute.activations=recompute",
-                     eg_bytes_text(planned, sizeof planned, total),
-                     eg_bytes_text(there, sizeof there, machine));
-    }
+    eg_finetune_warn_of_memory(tune);
 }
 
 eg_status eg_finetune_describe(const eg_finetune *tune, eg_text *text, eg_error *err)
@@ -230,5 +178,5 @@ eg_status eg_finetune_describe(const eg_finetune *tune, eg_text *text, eg_error 
     }
     EG_TRY(eg_text_format(text, err, "%-11s %s\n", "template", tune->opened.template.name));
     EG_TRY(describe_training(tune, text, err));
-    return describe_memory(tune, text, err);
+    return eg_finetune_describe_memory(tune, text, err);
 }

@@ -36,6 +36,11 @@ EG_CHECKED eg_status eg_finetune_describe(const eg_finetune *tune, eg_text *text
    and the time of a step, an epoch and the run. The adapter's gradients are overwritten. */
 EG_CHECKED eg_status eg_finetune_forecast(eg_finetune *tune, eg_text *text, eg_error *err);
 
+/* The memory's part of it, and a warning of a plan above the machine's. */
+EG_CHECKED eg_status eg_finetune_describe_memory(const eg_finetune *tune, eg_text *text,
+                                                 eg_error *err);
+void eg_finetune_warn_of_memory(const eg_finetune *tune);
+
 /* Warn of a rank above what the matrices can use, and of a plan above the machine's memory. */
 void eg_finetune_warn(const eg_finetune *tune);
 

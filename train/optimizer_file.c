@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "train/optimizer_file.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdbool.h>
@@ -8,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zstd.h>
 #include <zstd_errors.h>
@@ -90,19 +92,15 @@ static eg_status write_tensors(const eg_adamw *adamw, const eg_parameters *param
     return eg_safetensors_commit(&writer, err);
 }
 
-/* One frame of all bytes, in pieces of a window, so that little memory is needed. */
-static eg_status compress(eg_output *output, const eg_mapping *from, ZSTD_CCtx *context,
-                          eg_error *err)
+/* Whether the context took what `in` holds; `directive` says if it is the last. */
+static eg_status compress_piece(eg_output *output, ZSTD_CCtx *context, ZSTD_inBuffer in,
+                                ZSTD_EndDirective directive, eg_error *err)
 {
     char window[1 << 16];
-    ZSTD_inBuffer in = {.src = from->bytes, .size = from->size};
     size_t left = 1;
-    ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, LEVEL);
-    ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1);
-    ZSTD_CCtx_setPledgedSrcSize(context, from->size);
-    while (left > 0) {
+    while (directive == ZSTD_e_end ? left > 0 : in.pos < in.size) {
         ZSTD_outBuffer out = {.dst = window, .size = sizeof window};
-        left = ZSTD_compressStream2(context, &out, &in, ZSTD_e_end);
+        left = ZSTD_compressStream2(context, &out, &in, directive);
         if (ZSTD_isError(left)) {
             return eg_fail(err, EG_FAILED, "%s: cannot compress: %s", output->path,
                            ZSTD_getErrorName(left));
@@ -112,23 +110,47 @@ static eg_status compress(eg_output *output, const eg_mapping *from, ZSTD_CCtx *
     return EG_OK;
 }
 
+/* One frame of all bytes, in pieces, so that little memory is needed. *size: what was read. */
+static eg_status compress(eg_output *output, FILE *from, const char *path, size_t *size,
+                          ZSTD_CCtx *context, eg_error *err)
+{
+    char piece[1 << 16];
+    struct stat info;
+    *size = 0;
+    if (fstat(fileno(from), &info) != 0) {
+        return eg_fail(err, EG_FAILED, "%s: cannot read it back: %s", path, strerror(errno));
+    }
+    ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, LEVEL);
+    ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1);
+    ZSTD_CCtx_setPledgedSrcSize(context, (unsigned long long)info.st_size);
+    for (size_t got = sizeof piece; got == sizeof piece; *size += got) {
+        got = fread(piece, 1, sizeof piece, from);
+        EG_TRY(compress_piece(output, context, (ZSTD_inBuffer){.src = piece, .size = got},
+                              got < sizeof piece ? ZSTD_e_end : ZSTD_e_continue, err));
+    }
+    return ferror(from)
+               ? eg_fail(err, EG_FAILED, "%s: cannot read it back: %s", path, strerror(errno))
+               : EG_OK;
+}
+
 /* Write packed from plain and remove the one that is not to stay. */
 static eg_status pack(const char *plain, const char *packed, eg_error *err)
 {
-    eg_mapping file;
+    FILE *file = NULL;
     eg_output output = {0};
-    EG_TRY(eg_file_map(&file, plain, err));
+    size_t size = 0;
+    long packed_size = 0;
+    EG_TRY(eg_file_stream(&file, plain, err));
     ZSTD_CCtx *context = ZSTD_createCCtx();
     eg_status status = context != NULL ? eg_output_open(&output, packed, err)
                                        : eg_fail_memory(err, sizeof(void *));
-    long size = 0;
     if (status == EG_OK) {
-        status = compress(&output, &file, context, err);
+        status = compress(&output, file, plain, &size, context, err);
     }
     if (status == EG_OK) {
-        size = ftell(output.stream);
+        packed_size = ftell(output.stream);
     }
-    const bool pays = size > 0 && (double)size <= 0.95 * (double)file.size;
+    const bool pays = packed_size > 0 && (double)packed_size <= 0.95 * (double)size;
     if (status == EG_OK && pays) {
         status = eg_output_commit(&output, err);
         unlink(plain);
@@ -136,7 +158,7 @@ static eg_status pack(const char *plain, const char *packed, eg_error *err)
         eg_output_abandon(&output);
     }
     ZSTD_freeCCtx(context);
-    eg_file_unmap(&file);
+    fclose(file);
     return status;
 }
 

@@ -256,13 +256,29 @@ eg_status eg_file_write(const char *path, const void *bytes, size_t length, eg_e
     return eg_output_commit(&output, err);
 }
 
+/* Through a small window: a mapping would count as memory of this process. */
 eg_status eg_file_copy(const char *from, const char *to, eg_error *err)
 {
-    eg_mapping mapping;
-    EG_TRY(eg_file_map(&mapping, from, err));
-    const eg_status status = eg_file_write(to, mapping.bytes, mapping.size, err);
-    eg_file_unmap(&mapping);
-    return status;
+    char piece[1 << 16];
+    FILE *file = NULL;
+    eg_output output;
+    EG_TRY(eg_file_stream(&file, from, err));
+    eg_status status = eg_output_open(&output, to, err);
+    if (status != EG_OK) {
+        fclose(file);
+        return status;
+    }
+    for (size_t got = sizeof piece; status == EG_OK && got == sizeof piece;) {
+        got = fread(piece, 1, sizeof piece, file);
+        status = ferror(file) ? fail_errno(err, EG_FAILED, from, "read")
+                              : eg_output_write(&output, piece, got, err);
+    }
+    fclose(file);
+    if (status != EG_OK) {
+        eg_output_abandon(&output);
+        return status;
+    }
+    return eg_output_commit(&output, err);
 }
 
 bool eg_path_exists(const char *path)

@@ -13,9 +13,9 @@ double eg_usage_seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-size_t eg_usage_peak_memory(void)
+/* A line of /proc/self/status that counts KiB. */
+static size_t status_bytes(const char *name)
 {
-    /* Not getrusage: its maximum survives exec and would report the parent's. */
     char text[8192];
     const int descriptor = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
     if (descriptor < 0) {
@@ -24,8 +24,19 @@ size_t eg_usage_peak_memory(void)
     const ssize_t length = read(descriptor, text, sizeof text - 1);
     close(descriptor);
     text[length > 0 ? length : 0] = '\0';
-    const char *line = strstr(text, "VmHWM:");
-    return line != NULL ? strtoull(line + strlen("VmHWM:"), NULL, 10) * 1024 : 0;
+    const char *line = strstr(text, name);
+    return line != NULL ? strtoull(line + strlen(name), NULL, 10) * 1024 : 0;
+}
+
+size_t eg_usage_peak_memory(void)
+{
+    /* Not getrusage: its maximum survives exec and would report the parent's. */
+    return status_bytes("VmHWM:");
+}
+
+size_t eg_usage_resident_memory(void)
+{
+    return status_bytes("VmRSS:");
 }
 
 size_t eg_usage_machine_memory(void)

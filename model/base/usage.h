@@ -13,6 +13,9 @@ double eg_usage_seconds(void);
    not say. */
 size_t eg_usage_peak_memory(void);
 
+/* The memory that is resident now, mapped files included, in bytes (VmRSS); 0 likewise. */
+size_t eg_usage_resident_memory(void);
+
 /* The memory of this machine in bytes; 0 where the system does not say. */
 size_t eg_usage_machine_memory(void);
 
