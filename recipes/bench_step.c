@@ -60,7 +60,7 @@ static eg_status make_batch(work_bench *b, size_t count, size_t length, eg_error
 
 static eg_session_options session_options(const eg_recipe *recipe, const eg_opened *opened)
 {
-    eg_session_options options = eg_settings_session(recipe, opened->precision);
+    eg_session_options options = eg_settings_session(recipe, &opened->compute);
     options.max_tokens = recipe->bench.rows * recipe->bench.length;
     options.max_row = recipe->bench.length;
     return options;

@@ -42,7 +42,7 @@ static size_t larger(size_t a, size_t b)
 
 static void plan_session(eg_finetune *tune)
 {
-    tune->session = eg_settings_session(tune->recipe, tune->opened.precision);
+    tune->session = eg_settings_session(tune->recipe, &tune->opened.compute);
     tune->session.max_tokens =
         larger(tune->training.max_tokens, tune->has_validation ? tune->validation.max_tokens : 0);
     tune->session.max_row = larger(tune->training_rows.report.longest,

@@ -28,13 +28,13 @@ eg_adapter_config eg_settings_adapter(const eg_recipe *recipe, char *regex[1])
     };
 }
 
-eg_session_options eg_settings_session(const eg_recipe *recipe, const char *precision)
+eg_session_options eg_settings_session(const eg_recipe *recipe, const eg_compute *compute)
 {
     const bool recompute = recipe->compute.activations != 0;
     const bool lean = recipe->compute.memory != 0;
     return (eg_session_options){.keep = recompute ? EG_KEEP_INPUTS
                                                   : (lean ? EG_KEEP_NARROW : EG_KEEP_ALL),
-                                .rounded = lean && strncmp(precision, "bf16", strlen("bf16")) == 0};
+                                .rounded = lean && compute->precision == EG_PRECISION_BF16};
 }
 
 eg_schedule eg_settings_schedule(const eg_recipe *recipe, size_t steps)

@@ -18,8 +18,8 @@
 eg_adapter_config eg_settings_adapter(const eg_recipe *recipe, char *regex[1]);
 
 /* What a training session keeps between its passes, by compute.activations and compute.memory and
-   the precision as eg_opened names it; the sizes are left to the caller. */
-eg_session_options eg_settings_session(const eg_recipe *recipe, const char *precision);
+   the precision; the sizes are left to the caller. */
+eg_session_options eg_settings_session(const eg_recipe *recipe, const eg_compute *compute);
 
 /* The course of a run of so many steps. */
 eg_schedule eg_settings_schedule(const eg_recipe *recipe, size_t steps);
