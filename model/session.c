@@ -63,8 +63,9 @@ static widths measure_widths(const eg_session *s)
     }
     for (size_t site = 0; site < eg_site_count(config); site++) {
         const eg_graft *graft = eg_graft_at(s->grafts, site);
-        if (site != eg_site_head(config) || !config->tied) {
-            const size_t tokens = larger(s->options.max_tokens, s->options.head_rows);
+        if (site != eg_site_embedding()) { /* which is only read, but for the head of tied models */
+            const bool head = site == eg_site_head(config);
+            const size_t tokens = head ? s->options.head_rows : s->options.max_tokens;
             const eg_matrix *matrix = eg_model_matrix(s->model, site);
             w.widened = larger(w.widened,
                                eg_matrix_scratch(matrix, tokens, graft != NULL ? graft->rank : 0));
@@ -338,7 +339,9 @@ static void lay_out_stream(eg_session *s, eg_arena *arena, const widths *w, eg_l
     const size_t dim = s->model->config.model_dim;
     lay_out_shared(s, arena, w, INPUT, &shared->input);
     lay_out_shared(s, arena, w, MIDDLE, &shared->middle);
-    s->residual = floats(arena, t, dim);
+    /* The input of a layer that there is not: nobody reads layers' shared input until backward,
+       which begins with this. */
+    s->residual = shared->input != NULL ? shared->input : floats(arena, t, dim);
     s->hidden = floats(arena, t, dim);
     s->normed = floats(arena, t, dim);
     s->branch = floats(arena, t, dim);

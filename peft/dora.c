@@ -7,9 +7,10 @@
  *
  *     n_j² = ‖W_j‖² + 2 s B_j · P_j + s² B_j G B_jᵀ,   P = W Aᵀ [out, rank],  G = A Aᵀ
  *
- * ‖W_j‖² is computed once. P is one product with the frozen matrix of `rank` rows; the sums
- * are in f64. The error of n_j² is that of P, about 1e-6 of the largest of the terms. So where
- * they cancel (s B A ≈ −W) the row is formed after all, alone and in f64.
+ * ‖W_j‖² is computed once. P is one product with the frozen matrix of `rank` rows, in f32 or in
+ * bf16 parts that come near it; the sums are in f64. The error of n_j² is that of P, about 1e-6 of
+ * the largest of the terms. So where they cancel (s B A ≈ −W) the row is formed after all, alone
+ * and in f64.
  *
  * Threads take whole modules, so a norm has the same bits for any number of them.
  *
@@ -40,7 +41,8 @@ typedef struct site_work {
     const eg_graft *graft;
     const eg_matrix *w;
     bool embedding;
-    float *product; /* Pᵀ [rank, out] */
+    float *product; /* Pᵀ [rank, out], and as much again where A goes in two parts */
+    float *parts;   /* A in two parts [2 rank, in], or NULL */
     float *scratch; /* of the product with w */
     double *gram;   /* G [rank, rank] */
     double *square; /* n² [out]; −1: to be formed from the row itself */
@@ -48,12 +50,23 @@ typedef struct site_work {
     float *row;     /* one row of w */
 } site_work;
 
+/* Whether products in bf16 give P nearly exactly: those with weights that are bf16 in the
+   checkpoint, of the rounded A and of what rounding took away. f32-split does that by itself. */
+static bool in_two_parts(const eg_matrix *w)
+{
+    return w->compute.precision == EG_PRECISION_BF16 && w->dtype == EG_BF16;
+}
+
 static void lay_out(site_work *work, eg_arena *arena)
 {
     const size_t rank = work->target->rank;
     const size_t out = work->target->module.out;
-    work->product = eg_arena_take(arena, rank * out, sizeof(float));
-    work->scratch = eg_arena_take(arena, eg_matrix_scratch(work->w, 0, 0), sizeof(float));
+    const size_t count = in_two_parts(work->w) ? 2 * rank : rank;
+    work->product = eg_arena_take(arena, count * out, sizeof(float));
+    if (count > rank) {
+        work->parts = eg_arena_take(arena, count * work->target->module.in, sizeof(float));
+    }
+    work->scratch = eg_arena_take(arena, eg_matrix_scratch(work->w, count, 0), sizeof(float));
     work->gram = eg_arena_take(arena, rank * rank, sizeof(double));
     work->square = eg_arena_take(arena, out, sizeof(double));
     work->formed = eg_arena_take(arena, out, sizeof(double));
@@ -274,14 +287,42 @@ static void form_cancelled(const site_work *work)
     }
 }
 
-static void squares(const site_work *work, const double *base)
+/* product [count, out] = a [count, in] Wᵀ in the precision of the matrix, or in f32. */
+static void multiply(const site_work *work, const float *a, size_t count, bool exact)
+{
+    const eg_matrix *w = work->w;
+    if (work->embedding) {
+        (exact ? eg_matrix_backward_f32 : eg_matrix_backward)(w, a, count, work->product, false,
+                                                              work->scratch);
+    } else {
+        (exact ? eg_matrix_forward_f32 : eg_matrix_forward)(w, a, count, work->product, false,
+                                                            work->scratch);
+    }
+}
+
+static void project(const site_work *work)
 {
     const size_t rank = work->target->rank;
-    if (work->embedding) {
-        eg_matrix_backward_f32(work->w, work->graft->a, rank, work->product, false, work->scratch);
-    } else {
-        eg_matrix_forward_f32(work->w, work->graft->a, rank, work->product, false, work->scratch);
+    const size_t out = work->target->module.out;
+    const size_t count = rank * work->target->module.in;
+    if (!in_two_parts(work->w)) {
+        multiply(work, work->graft->a, rank, work->w->compute.precision != EG_PRECISION_SPLIT);
+        return;
     }
+    for (size_t i = 0; i < count; i++) {
+        const float high = eg_from_bf16(eg_round_bf16(work->graft->a[i]));
+        work->parts[i] = high;
+        work->parts[count + i] = work->graft->a[i] - high;
+    }
+    multiply(work, work->parts, 2 * rank, false);
+    for (size_t i = 0; i < rank * out; i++) {
+        work->product[i] += work->product[rank * out + i];
+    }
+}
+
+static void squares(const site_work *work, const double *base)
+{
+    project(work);
     gram_matrix(work);
     for (size_t j = 0; j < work->target->module.out; j++) {
         work->square[j] = factored_square(work, base[j], j);

@@ -119,6 +119,7 @@ static eg_status run_data(evaluation *e, eg_error *err)
     eg_perplexity sums = {0};
     EG_TRY(name_result(e, "data", path, err));
     EG_TRY(eg_recipe_choose_template(&e->opened, recipe, path, err));
+    eg_recipe_warn_of_context(&e->opened, recipe, e->run->log);
     eg_status status = eg_recipe_load_rows(&rows, &e->opened, recipe, path, e->run->log, err);
     if (status == EG_OK) {
         const size_t limit = recipe->evaluate.limit;

@@ -45,6 +45,7 @@ eg_status eg_finetune_load_data(eg_finetune *tune, eg_error *err)
 {
     const eg_recipe *recipe = tune->recipe;
     EG_TRY(eg_recipe_choose_template(&tune->opened, recipe, recipe->data.train, err));
+    eg_recipe_warn_of_context(&tune->opened, recipe, tune->log);
     EG_TRY(eg_recipe_load_rows(&tune->training_rows, &tune->opened, recipe, recipe->data.train,
                                tune->log, err));
     EG_TRY(select_rows(tune, err));

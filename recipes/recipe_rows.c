@@ -48,16 +48,22 @@ eg_status eg_recipe_choose_template(eg_opened *opened, const eg_recipe *recipe, 
     return EG_OK;
 }
 
+void eg_recipe_warn_of_context(const eg_opened *opened, const eg_recipe *recipe, const eg_log *log)
+{
+    const size_t context = opened->model.config.max_context;
+    if (recipe->data.max_length > context) {
+        eg_log_write(log, EG_WARNING,
+                     "data.max_length is %zu, and %s was trained on at most %zu tokens (its "
+                     "context): what it makes of later ones is not known",
+                     recipe->data.max_length, opened->model.directory, context);
+    }
+}
+
 eg_status eg_recipe_load_rows(eg_dataset *rows, const eg_opened *opened, const eg_recipe *recipe,
                               const char *path, const eg_log *log, eg_error *err)
 {
     const size_t context = opened->model.config.max_context;
     const size_t longest = recipe->data.max_length;
-    if (longest > context) {
-        return eg_fail(err, EG_USAGE,
-                       "data.max_length: expected at most %zu, the model's context, found %zu",
-                       context, longest);
-    }
     eg_field_name *names = NULL;
     eg_field_map fields = {0};
     EG_TRY(eg_settings_fields(recipe, &names, &fields, err));

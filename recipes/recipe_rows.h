@@ -17,6 +17,9 @@ EG_CHECKED eg_status eg_recipe_find_format(const eg_recipe *recipe, const eg_fie
 EG_CHECKED eg_status eg_recipe_choose_template(eg_opened *opened, const eg_recipe *recipe,
                                                const char *path, eg_error *err);
 
+/* Warn of rows that may be longer than the model's context. They work: positions go on. */
+void eg_recipe_warn_of_context(const eg_opened *opened, const eg_recipe *recipe, const eg_log *log);
+
 /* Load a file of rows as the data section says, with opened's tokenizer and template. Release
    with eg_dataset_deinit. */
 EG_CHECKED eg_status eg_recipe_load_rows(eg_dataset *rows, const eg_opened *opened,

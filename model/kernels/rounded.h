@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* out [count] = x rounded to bf16 (nearest, ties to even); x must be finite or infinite. */
+/* out [count] = x rounded to bf16 (nearest, ties to even). */
 void eg_round_all(const float *x, size_t count, uint16_t *out);
 
 /* x [count] = what was rounded. */

@@ -66,6 +66,12 @@ typedef struct eg_row_kernels {
     void (*rotate)(float *head, size_t half, const float *cosines, const float *sines,
                    float direction);
 
+    /* A row of DoRA's scale (model/kernels/row_scale.h): y = scale ∘ z; and sums += dy ∘ z with
+       dz = scale ∘ dy. */
+    void (*row_scale)(const float *z, const float *scale, size_t n, float *y);
+    void (*row_scale_backward)(const float *dy, const float *z, const float *scale, size_t n,
+                               float *sums, float *dz);
+
     /* log Σ exp(row), not finite where the row holds a NaN or Inf; n at least 1. And
        row = factor · exp(row − shift), for row − shift <= 88. */
     double (*log_sum_exp)(const float *row, size_t n);

@@ -243,6 +243,27 @@ static void scale(float *x, size_t n, float factor)
     }
 }
 
+/* ---- DoRA's scale ---- */
+
+static void row_scale(const float *z, const float *scale, size_t n, float *y)
+{
+    for (size_t i = 0; i < n; i += EG_LANES) {
+        const eg_lanes product = eg_lanes_load(scale + i, n - i) * eg_lanes_load(z + i, n - i);
+        eg_lanes_store(y + i, product, n - i);
+    }
+}
+
+static void row_scale_backward(const float *dy, const float *z, const float *scale, size_t n,
+                               float *sums, float *dz)
+{
+    for (size_t i = 0; i < n; i += EG_LANES) {
+        const eg_lanes d = eg_lanes_load(dy + i, n - i);
+        const eg_lanes sum = eg_lanes_load(sums + i, n - i) + d * eg_lanes_load(z + i, n - i);
+        eg_lanes_store(sums + i, sum, n - i);
+        eg_lanes_store(dz + i, eg_lanes_load(scale + i, n - i) * d, n - i);
+    }
+}
+
 /* ---- Dropout: two features to a draw, the lower half of the bits first ---- */
 
 static void dropout(uint64_t key, uint32_t threshold, float scale, const float *x, size_t n,
@@ -326,6 +347,8 @@ const eg_row_kernels EG_VECTOR_TABLE(eg_row_kernels) = {
     .rms_norm_backward = rms_norm_backward,
     .add_rms_norm = add_rms_norm,
     .rotate = rotate,
+    .row_scale = row_scale,
+    .row_scale_backward = row_scale_backward,
     .log_sum_exp = log_sum_exp,
     .scaled_exp = scaled_exp,
     .softmax_step = softmax_step,

@@ -154,7 +154,13 @@ eg_status golden_run_open(golden_run *run, const golden_check *check, size_t tok
     if (!json_is_null(json_object_get(check->json, "adapter"))) {
         EG_TRY(load_adapter(run, check, keep != EG_KEEP_NOTHING, err));
     }
-    const eg_session_options options = {.max_tokens = tokens, .keep = keep, .head_rows = tokens};
+    const eg_model *model = &check->owner->model;
+    /* Narrow is what compute.memory: lean keeps, which it rounds in bf16. */
+    const bool bf16 = model->layers[0].qkv_proj.compute.precision == EG_PRECISION_BF16;
+    const eg_session_options options = {.max_tokens = tokens,
+                                        .keep = keep,
+                                        .rounded = keep == EG_KEEP_NARROW && bf16,
+                                        .head_rows = tokens};
     return eg_session_open(&run->session, &check->owner->model,
                            run->has_adapter ? &run->adapter.grafts : NULL, &options, err);
 }

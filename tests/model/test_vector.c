@@ -174,6 +174,29 @@ static void check_rotate(size_t n)
     free(head);
 }
 
+static void check_row_scale(size_t n)
+{
+    float *z = random_floats(20, n, 1.0), *dy = random_floats(21, n, 1.0);
+    float *scale = random_floats(22, n, 1.0), *before = random_floats(23, n, 1.0);
+    double y_expected[MOST], dz_expected[MOST], sums_expected[MOST];
+    result y = result_of(n), dz = result_of(n), sums = result_of(n);
+    memcpy(sums.values, before, n * sizeof *before);
+    for (size_t i = 0; i < n; i++) {
+        y_expected[i] = (double)(scale[i] * z[i]);
+        dz_expected[i] = (double)(scale[i] * dy[i]);
+        sums_expected[i] = (double)before[i] + (double)dy[i] * z[i];
+    }
+    eg_vector_rows()->row_scale(z, scale, n, y.values);
+    eg_vector_rows()->row_scale_backward(dy, z, scale, n, sums.values, dz.values);
+    check_result(&y, y_expected, 0.0);
+    check_result(&dz, dz_expected, 0.0);
+    check_result(&sums, sums_expected, 1e-6);
+    free(z);
+    free(dy);
+    free(scale);
+    free(before);
+}
+
 static void check_log_sum_exp(size_t n)
 {
     const double offsets[] = {0.0, 300.0, -300.0};
@@ -241,6 +264,7 @@ START_TEST(rows_equal_their_references)
     at_every_level(check_swiglu);
     at_every_level(check_rms_norm);
     at_every_level(check_rotate);
+    at_every_level(check_row_scale);
     at_every_level(check_log_sum_exp);
     at_every_level(check_dropout);
     at_every_level(check_adamw);
