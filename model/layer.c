@@ -150,13 +150,16 @@ void eg_layer_again(eg_session *s, size_t layer)
     eg_layer_forward(s, layer, s->branch, NULL);
 }
 
-/* The output of a linear whose graft keeps z. */
+/* The output of a linear whose graft keeps z; from a rounded z even where it is there, so that
+   backward sees the same whether a layer was kept or has just run again. */
 static void restore_output(eg_session *s, size_t layer, eg_site_kind kind, float *y)
 {
     eg_dropout_mask mask;
     const eg_linear linear = eg_session_linear(s, eg_site_linear(layer, kind), &mask);
-    if (eg_output_follows(linear.graft)) {
-        eg_linear_output(&linear, &s->saved[layer].linears[kind], s->tokens, y);
+    const eg_linear_saved *saved = &s->saved[layer].linears[kind];
+    const bool there = s->options.keep == EG_KEEP_INPUTS && saved->rounded == NULL;
+    if (eg_output_follows(linear.graft) && !there) {
+        eg_linear_output(&linear, saved, s->tokens, y);
     }
 }
 
@@ -164,10 +167,11 @@ void eg_layer_restore_feed_forward(eg_session *s, size_t layer)
 {
     const eg_layer_saved *saved = &s->saved[layer];
     const eg_layer *weights = &s->model->layers[layer];
-    if (s->options.keep == EG_KEEP_INPUTS) {
-        return; /* the layer has just run */
-    }
     eg_stage_mark(s->clock, EG_STAGE_ELEMENTWISE);
+    if (s->options.keep == EG_KEEP_INPUTS) { /* the layer has just run */
+        restore_output(s, layer, EG_SITE_PROJ_1, saved->halves);
+        return;
+    }
     bring_back(saved->rounded.middle, s->tokens * s->model->config.model_dim, saved->middle);
     norm_middle(s, layer);
     if (s->options.keep == EG_KEEP_NARROW) {
@@ -182,10 +186,11 @@ void eg_layer_restore_attention(eg_session *s, size_t layer)
 {
     const eg_layer_saved *saved = &s->saved[layer];
     const eg_layer *weights = &s->model->layers[layer];
-    if (s->options.keep == EG_KEEP_INPUTS) {
-        return; /* the layer has just run */
-    }
     eg_stage_mark(s->clock, EG_STAGE_ELEMENTWISE);
+    if (s->options.keep == EG_KEEP_INPUTS) { /* the layer has just run */
+        restore_output(s, layer, EG_SITE_QKV, saved->qkv);
+        return;
+    }
     bring_back(saved->rounded.input, s->tokens * s->model->config.model_dim, saved->input);
     bring_back(saved->rounded.attended, s->tokens * weights->out_proj.columns, saved->attended);
     bring_back(saved->rounded.qkv, s->tokens * weights->qkv_proj.rows, saved->qkv);

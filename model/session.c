@@ -104,10 +104,13 @@ static uint16_t *rounded_floats(eg_arena *arena, size_t rows, size_t columns)
                                               : eg_arena_take(arena, (size_t)-1, (size_t)-1);
 }
 
+/* z of DoRA. With bf16 products it is always kept in bf16: it moves half of the memory, and its
+   gradient has no more digits anyway. */
 static void lay_out_product(const eg_session *s, eg_arena *arena, size_t rows, size_t out,
                             eg_linear_saved *saved)
 {
-    if (s->options.rounded) {
+    const eg_precision precision = eg_model_head(s->model)->compute.precision;
+    if (s->options.rounded || precision == EG_PRECISION_BF16) {
         saved->rounded = rounded_floats(arena, rows, out);
     } else {
         saved->product = floats(arena, rows, out);
