@@ -22,14 +22,16 @@
 enum { CASES = 48, WAYS = 8, MOST_ROWS = 12, LONGEST = 40 };
 
 /* Classes of docs/numerics.md: sums in another order must stay within those of f32, in any
-   precision; bf16 differs from f32 by its own. A gradient gets three times its class here: in a
-   random model it may be what is left of larger ones that cancel. */
-static const double f32_loss = 5e-6, f32_gradient = 1e-4;
+   precision; bf16 differs from f32 by its own. The gradient of a random model may be what is left
+   of larger ones that cancel, and rounding shows in it: its classes hold for nine of ten, and none
+   moves by more than `f32_most` with the order of sums. */
+static const double f32_loss = 5e-6, f32_gradient = 3e-5, f32_most = 1e-3;
 static const double bf16_loss = 0.05, bf16_gradient = 0.1;
 
 /* ---- Random choices ---- */
 
-/* A stream of them, a function of the case's number. */
+/* A stream of them, a function of the case's number; drawn one statement at a time, so that every
+   compiler draws the same. */
 typedef struct chance {
     uint64_t key, used;
 } chance;
@@ -64,17 +66,24 @@ static void make_model(world *w)
     eg_error err = {0};
     eg_config config;
     char text[1024];
-    const size_t head = 2 * between(c, 3, 6), groups = between(c, 1, 3);
+    const size_t head = 2 * between(c, 3, 6);
+    const size_t groups = between(c, 1, 3);
+    const size_t width = head * groups * between(c, 2, 3);
+    const size_t layers = between(c, 2, 4);
+    const size_t vocabulary = between(c, 11, 67);
+    const size_t divisor = between(c, 1, 8);
+    const size_t narrow = between(c, 3, 9);
+    const size_t wide = between(c, 1, 3);
+    const char *dtype = (const char *[]){"float32", "float16", "bfloat16"}[between(c, 0, 2)];
+    const char *norms = maybe(c) ? "true" : "false";
+    const char *tied = maybe(c) ? "true" : "false";
     snprintf(text, sizeof text,
              "{\"model_type\":\"openelm\",\"model_dim\":%zu,\"head_dim\":%zu,"
              "\"num_transformer_layers\":%zu,\"vocab_size\":%zu,\"max_context_length\":64,"
              "\"num_gqa_groups\":%zu,\"ffn_dim_divisor\":%zu,\"ffn_multipliers\":[0.%zu,%zu.5],"
              "\"qkv_multipliers\":[0.5,1.0],\"ffn_with_glu\":true,\"torch_dtype\":\"%s\","
              "\"normalize_qk_projections\":%s,\"share_input_output_layers\":%s}",
-             head * groups * between(c, 2, 3), head, between(c, 2, 4), between(c, 11, 67), groups,
-             between(c, 1, 8), between(c, 3, 9), between(c, 1, 3),
-             (const char *[]){"float32", "float16", "bfloat16"}[between(c, 0, 2)],
-             maybe(c) ? "true" : "false", maybe(c) ? "true" : "false");
+             width, head, layers, vocabulary, groups, divisor, narrow, wide, dtype, norms, tied);
     CHECK_OK(eg_config_parse(&config, text, strlen(text), "config.json", NULL, &err), err);
     CHECK_OK(eg_model_create(&config, c->key, w->directory, &err), err);
     eg_config_deinit(&config);
@@ -88,12 +97,12 @@ static void make_adapter(world *w)
     chance *c = &w->chance;
     eg_error err = {0};
     char *targets[6];
-    eg_adapter_config config = {.method = maybe(c) ? EG_DORA : EG_LORA,
-                                .rank = between(c, 2, 6),
-                                .alpha = (double)between(c, 1, 8),
-                                .dropout = w->drops ? 0.1 * (double)between(c, 1, 5) : 0.0,
-                                .use_rslora = maybe(c),
-                                .targets = targets};
+    eg_adapter_config config = {.targets = targets};
+    config.method = maybe(c) ? EG_DORA : EG_LORA;
+    config.rank = between(c, 2, 6);
+    config.alpha = (double)between(c, 1, 8);
+    config.dropout = w->drops ? 0.1 * (double)between(c, 1, 5) : 0.0;
+    config.use_rslora = maybe(c);
     const size_t known = w->model.config.tied ? 5 : 6;
     for (size_t i = 0; i < known; i++) {
         targets[config.target_count] = names[i];
@@ -265,13 +274,14 @@ static way plain_way(const world *w)
 static way random_way(world *w, const eg_model *model)
 {
     chance *c = &w->chance;
-    way how = {.model = model,
-               .rows = maybe(c) ? &w->rows : &w->with_idle,
-               .batches = {.shuffle = maybe(c), .seed = between(c, 0, 99)},
-               .epoch = between(c, 0, 3),
-               .threads = between(c, 1, 4),
-               .head_rows = between(c, 0, 9),
-               .keep = maybe(c) ? EG_KEEP_ALL : EG_KEEP_INPUTS};
+    way how = {.model = model};
+    how.rows = maybe(c) ? &w->rows : &w->with_idle;
+    how.batches.shuffle = maybe(c);
+    how.batches.seed = between(c, 0, 99);
+    how.epoch = between(c, 0, 3);
+    how.threads = between(c, 1, 4);
+    how.head_rows = between(c, 0, 9);
+    how.keep = maybe(c) ? EG_KEEP_ALL : EG_KEEP_INPUTS;
     if (maybe(c)) {
         how.batches.batch_rows = between(c, 1, how.rows->rows);
     } else {
@@ -313,49 +323,50 @@ static double gradient_distance(const world *w, const outcome *a, const outcome 
     return most;
 }
 
-/* The worst differences so far, to be printed. */
-typedef struct worst {
-    double loss, gradient;
-} worst;
+/* The differences of one kind so far. */
+typedef struct seen {
+    double loss, gradient; /* the worst */
+    size_t count, far;     /* and of them with a gradient beyond its class */
+} seen;
+
+static void note(seen *all, double loss, double gradient, double class)
+{
+    all->loss = larger(all->loss, loss);
+    all->gradient = larger(all->gradient, gradient);
+    all->count++;
+    all->far += gradient > class;
+}
 
 /* The same but for the order of sums. */
-static void check_same(const world *w, const outcome *found, const outcome *expected, worst *seen,
+static void check_same(const world *w, const outcome *found, const outcome *expected, seen *all,
                        const char *precision)
 {
     const double loss = loss_distance(found, expected);
     const double gradient = gradient_distance(w, found, expected);
     ck_assert_uint_eq(found->loss.targets, expected->loss.targets);
-    ck_assert_msg(loss < f32_loss && gradient < f32_gradient,
+    ck_assert_msg(loss < f32_loss && gradient < f32_most,
                   "%s, key %llx, %zu passes: the loss differs by %.2g, a gradient by %.2g",
                   precision, (unsigned long long)w->chance.key, found->passes, loss, gradient);
-    seen->loss = larger(seen->loss, loss);
-    seen->gradient = larger(seen->gradient, gradient);
+    note(all, loss, gradient, f32_gradient);
 }
 
-/* What all cases together showed. */
-typedef struct tally {
-    worst f32, bf16, bf16_to_f32;
-    size_t passes;
-    size_t bf16_runs, bf16_far; /* and of them with a gradient beyond its class */
-} tally;
-
-/* A small gradient may be what is left of large ones that cancel, and rounding shows in it: the
-   class of the gradient holds for nine of ten cases, over all parameters. */
-static void check_near(const world *w, const outcome *found, const outcome *exact, tally *all)
+static void check_near(const world *w, const outcome *found, const outcome *exact, seen *all)
 {
     const double loss = loss_distance(found, exact);
     const double gradient =
         relative_distance(found->gradients, exact->gradients, w->adapter.parameters.total);
     ck_assert_uint_eq(found->loss.targets, exact->loss.targets);
     ck_assert_double_gt(gradient, 0); /* it was computed in bf16 */
-    ck_assert_msg(loss < bf16_loss && gradient < 5 * bf16_gradient,
-                  "bf16, key %llx: the loss differs by %.2g, the gradient by %.2g",
-                  (unsigned long long)w->chance.key, loss, gradient);
-    all->bf16_runs++;
-    all->bf16_far += gradient > bf16_gradient;
-    all->bf16_to_f32.loss = larger(all->bf16_to_f32.loss, loss);
-    all->bf16_to_f32.gradient = larger(all->bf16_to_f32.gradient, gradient);
+    ck_assert_msg(loss < bf16_loss, "bf16, key %llx: the loss differs by %.2g",
+                  (unsigned long long)w->chance.key, loss);
+    note(all, loss, gradient, bf16_gradient);
 }
+
+/* What all cases together showed. */
+typedef struct tally {
+    seen f32, bf16, bf16_to_f32;
+    size_t passes;
+} tally;
 
 static void check_f32(world *w, const outcome *expected, tally *all)
 {
@@ -384,7 +395,7 @@ static void check_bf16(world *w, const outcome *exact, tally *all)
         way how = plain_way(w);
         how.model = &packed;
         outcome whole = take(w, &how);
-        check_near(w, &whole, exact, all);
+        check_near(w, &whole, exact, &all->bf16_to_f32);
         how = random_way(w, &packed);
         outcome other = take(w, &how);
         check_same(w, &other, &whole, &all->bf16, "bf16");
@@ -394,13 +405,14 @@ static void check_bf16(world *w, const outcome *exact, tally *all)
     }
 }
 
-static void show(const tally *all, size_t cases)
+static void check_classes(const seen *all, const char *what, bool show)
 {
-    printf("%zu cases, %zu passes; worst relative differences of loss and gradient: f32 %.2g %.2g, "
-           "bf16 %.2g %.2g, bf16 to f32 %.2g %.2g (%zu of %zu beyond %g)\n",
-           cases, all->passes, all->f32.loss, all->f32.gradient, all->bf16.loss, all->bf16.gradient,
-           all->bf16_to_f32.loss, all->bf16_to_f32.gradient, all->bf16_far, all->bf16_runs,
-           bf16_gradient);
+    if (show) {
+        printf("%-12s loss %.2g, gradient %.2g at worst; %zu of %zu gradients beyond their class\n",
+               what, all->loss, all->gradient, all->far, all->count);
+    }
+    ck_assert_msg(10 * all->far <= all->count, "%s: %zu of %zu gradients are beyond their class",
+                  what, all->far, all->count);
 }
 
 START_TEST(loss_and_gradients_are_of_the_rows_alone)
@@ -422,10 +434,9 @@ START_TEST(loss_and_gradients_are_of_the_rows_alone)
     }
     eg_threads_use(threads);
     ck_assert_uint_gt(all.passes, 2 * WAYS * cases);
-    ck_assert_uint_le(10 * all.bf16_far, all.bf16_runs);
-    if (wanted != NULL) {
-        show(&all, cases);
-    }
+    check_classes(&all.f32, "f32", wanted != NULL);
+    check_classes(&all.bf16, "bf16", wanted != NULL);
+    check_classes(&all.bf16_to_f32, "bf16 to f32", wanted != NULL);
 }
 END_TEST
 
