@@ -118,9 +118,10 @@ static void lay_out_cache(eg_cache *cache, const eg_model *model, eg_arena *aren
     cache->keys = eg_arena_take(arena, model->config.layers, sizeof *cache->keys);
     cache->values = eg_arena_take(arena, model->config.layers, sizeof *cache->values);
     for (size_t l = 0; l < model->config.layers; l++) {
-        const size_t row = model->layers[l].kv_heads * model->config.head_dim * sizeof(float);
-        float *keys = eg_arena_take(arena, cache->capacity, row);
-        float *values = eg_arena_take(arena, cache->capacity, row);
+        const size_t row =
+            model->layers[l].kv_heads * model->config.head_dim * eg_dtype_size(cache->dtype);
+        void *keys = eg_arena_take(arena, cache->capacity, row);
+        void *values = eg_arena_take(arena, cache->capacity, row);
         if (cache->keys != NULL && cache->values != NULL) {
             cache->keys[l] = keys;
             cache->values[l] = values;
@@ -128,13 +129,15 @@ static void lay_out_cache(eg_cache *cache, const eg_model *model, eg_arena *aren
     }
 }
 
-eg_status eg_cache_new(eg_cache **out, const eg_model *model, size_t capacity, eg_error *err)
+eg_status eg_cache_new(eg_cache **out, const eg_model *model, size_t capacity, eg_dtype dtype,
+                       eg_error *err)
 {
     eg_cache *cache = NULL;
     *out = NULL;
     EG_TRY(eg_alloc(&cache, 1, sizeof *cache, err));
     cache->capacity = capacity;
     cache->layers = model->config.layers;
+    cache->dtype = dtype;
     eg_arena plan = {0};
     lay_out_cache(cache, model, &plan);
     const eg_status status = eg_arena_init(&cache->arena, plan.used, err);

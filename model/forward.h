@@ -76,10 +76,11 @@ const float *eg_hidden(const eg_session *session);
 /* logits [n, vocab] = head(hidden[tokens[i]]) of the last pass, n <= head_rows. */
 void eg_logits(eg_session *session, const size_t *tokens, size_t n, float *logits);
 
-/* A key/value cache for generation: holds the keys and values of one sequence. */
+/* A key/value cache for generation: holds the keys and values of one sequence, in f32 or, for half
+   of the memory, rounded to bf16. */
 typedef struct eg_cache eg_cache;
 EG_CHECKED eg_status eg_cache_new(eg_cache **out, const eg_model *model, size_t capacity,
-                                  eg_error *err);
+                                  eg_dtype dtype, eg_error *err);
 void eg_cache_free(eg_cache *cache);
 size_t eg_cache_length(const eg_cache *cache);
 void eg_cache_truncate(eg_cache *cache, size_t length);

@@ -1,9 +1,10 @@
 #include "model/generate.h"
 
 #include "model/base/memory.h"
+#include "model/base/usage.h"
 #include "model/forward.h"
 
-enum { PROMPT_CHUNK = 128 }; /* prompt tokens run at a time */
+enum { PROMPT_CHUNK = 512 }; /* prompt tokens run at a time */
 
 struct eg_generator {
     eg_session *session; /* owned */
@@ -21,7 +22,7 @@ void eg_generation_deinit(eg_generation *generation)
 }
 
 static eg_status open_parts(eg_generator *generator, const eg_model *model, const eg_grafts *grafts,
-                            eg_error *err)
+                            eg_dtype cache, eg_error *err)
 {
     const eg_session_options options = {
         .max_tokens = generator->chunk,
@@ -31,13 +32,15 @@ static eg_status open_parts(eg_generator *generator, const eg_model *model, cons
     };
     EG_TRY(eg_alloc(&generator->logits, generator->vocab, sizeof *generator->logits, err));
     EG_TRY(eg_session_open(&generator->session, model, grafts, &options, err));
-    return eg_cache_new(&generator->cache, model, generator->capacity, err);
+    return eg_cache_new(&generator->cache, model, generator->capacity, cache, err);
 }
 
 eg_status eg_generator_open(eg_generator **out, const eg_model *model, const eg_grafts *grafts,
-                            size_t capacity, eg_error *err)
+                            const eg_generator_options *options, eg_error *err)
 {
     *out = NULL;
+    const size_t capacity = options != NULL ? options->capacity : 0;
+    const eg_dtype cache = options != NULL ? options->cache : EG_F32;
     const size_t context = model->config.max_context;
     if (capacity > context) {
         return eg_fail(err, EG_USAGE,
@@ -49,7 +52,7 @@ eg_status eg_generator_open(eg_generator **out, const eg_model *model, const eg_
     generator->capacity = capacity > 0 ? capacity : context;
     generator->chunk = generator->capacity < PROMPT_CHUNK ? generator->capacity : PROMPT_CHUNK;
     generator->vocab = model->config.vocab_size;
-    const eg_status status = open_parts(generator, model, grafts, err);
+    const eg_status status = open_parts(generator, model, grafts, cache, err);
     if (status != EG_OK) {
         eg_generator_free(generator);
         return status;
@@ -156,11 +159,15 @@ eg_status eg_generate(eg_generator *generator, const int32_t *prompt, size_t cou
     eg_sampler sampler;
     EG_TRY(eg_sampler_init(&sampler, &options->sampling, generator->vocab, err));
     eg_cache_truncate(generator->cache, 0);
+    const double start = eg_usage_seconds();
     eg_status status = run(generator, prompt, count, err);
+    const double first = eg_usage_seconds();
     if (status == EG_OK) {
         status = continue_prompt(generator, &sampler, generator->capacity - count, options,
                                  generation, err);
     }
+    generation->prompt_seconds = first - start;
+    generation->seconds = eg_usage_seconds() - first;
     eg_sampler_deinit(&sampler);
     return status;
 }

@@ -2,7 +2,7 @@
  * Generation: continue a prompt token by token with a key/value cache.
  *
  *     eg_generator *generator;
- *     EG_TRY(eg_generator_open(&generator, &model, &adapter.grafts, 0, err));
+ *     EG_TRY(eg_generator_open(&generator, &model, &adapter.grafts, NULL, err));
  *     eg_generation text = {0};
  *     status = eg_generate(generator, ids, count, &options, &text, err);
  *
@@ -47,20 +47,28 @@ typedef struct eg_generation {
     size_t count;
     size_t capacity;
     eg_end end;
-    int32_t stop_id;     /* the one that ended it; -1 otherwise */
-    const float *logits; /* [vocab] the last choice was made from (after max_tokens 0: those
-                            that follow the prompt); the generator's, until its next use */
+    int32_t stop_id;       /* the one that ended it; -1 otherwise */
+    double prompt_seconds; /* until the first choice, */
+    double seconds;        /* and from there on, callbacks included */
+    const float *logits;   /* [vocab] the last choice was made from (after max_tokens 0: those
+                              that follow the prompt); the generator's, until its next use */
 } eg_generation;
 
 void eg_generation_deinit(eg_generation *generation);
 
 typedef struct eg_generator eg_generator;
 
-/* Take session, cache and buffers for texts of up to `capacity` tokens; 0: the model's
-   max_context, which it may not exceed. model and grafts (NULL: none) are borrowed. Free with
-   eg_generator_free (NULL is fine). */
+typedef struct eg_generator_options {
+    size_t capacity; /* tokens of prompt and text together; 0: the model's max_context, which it may
+                        not exceed */
+    eg_dtype cache;  /* of keys and values: EG_F32 or EG_BF16 */
+} eg_generator_options;
+
+/* Take session, cache and buffers. model and grafts (NULL: none) are borrowed, options (NULL: all
+   zero) copied. Free with eg_generator_free (NULL is fine). */
 EG_CHECKED eg_status eg_generator_open(eg_generator **out, const eg_model *model,
-                                       const eg_grafts *grafts, size_t capacity, eg_error *err);
+                                       const eg_grafts *grafts, const eg_generator_options *options,
+                                       eg_error *err);
 void eg_generator_free(eg_generator *generator);
 
 /* Continue prompt [count], count >= 1, usually with BOS in front. Replaces what `generation`

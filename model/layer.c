@@ -40,11 +40,30 @@ static void apply_linear(eg_session *s, size_t layer, eg_site_kind kind, const f
     eg_linear_forward(&linear, x, s->tokens, y, &s->saved[layer].linears[kind], &s->linear);
 }
 
-static void copy_rows(const float *from, size_t stride, size_t n, size_t width, float *to)
+/* Rows of the cache at its end, from rows `stride` apart. */
+static void append_rows(const eg_cache *cache, void *rows, const float *from, size_t stride,
+                        size_t n, size_t width)
 {
+    const size_t size = eg_dtype_size(cache->dtype);
+    unsigned char *to = (unsigned char *)rows + cache->length * width * size;
     for (size_t t = 0; t < n; t++) {
-        memcpy(to + t * width, from + t * stride, width * sizeof *to);
+        eg_narrow(to + t * width * size, from + t * stride, cache->dtype, width);
     }
+}
+
+/* Attention over a cache, to which the new keys and values are added. */
+static void attend_to_cache(eg_attention *attention, const eg_cache *cache, size_t layer)
+{
+    const size_t kv = attention->kv_heads * attention->head_dim;
+    void *keys = cache->keys[layer], *values = cache->values[layer];
+    append_rows(cache, keys, attention->k, attention->k_stride, attention->tokens, kv);
+    append_rows(cache, values, attention->v, attention->v_stride, attention->tokens, kv);
+    const bool rounded = cache->dtype == EG_BF16;
+    attention->k = rounded ? NULL : keys;
+    attention->v = rounded ? NULL : values;
+    attention->k_rounded = rounded ? keys : NULL;
+    attention->v_rounded = rounded ? values : NULL;
+    attention->k_stride = attention->v_stride = kv;
 }
 
 eg_attention eg_layer_attention(eg_session *s, size_t layer, eg_cache *cache)
@@ -56,28 +75,27 @@ eg_attention eg_layer_attention(eg_session *s, size_t layer, eg_cache *cache)
     const size_t kv = weights->kv_heads * dim;
     const float *qkv = s->saved[layer].qkv;
     const eg_rope rope = eg_session_rope(s);
-    float *k = cache != NULL ? cache->keys[layer] + cache->length * kv : s->k;
     eg_stage_mark(s->clock, EG_STAGE_ELEMENTWISE);
     eg_rope_forward(&rope, weights->q_norm, weights->query_heads, s->tokens, qkv, stride, s->q,
                     query);
-    eg_rope_forward(&rope, weights->k_norm, weights->kv_heads, s->tokens, qkv + query, stride, k,
+    eg_rope_forward(&rope, weights->k_norm, weights->kv_heads, s->tokens, qkv + query, stride, s->k,
                     kv);
-    const float *v = qkv + query + kv;
+    eg_attention attention = {.heads = weights->query_heads,
+                              .kv_heads = weights->kv_heads,
+                              .head_dim = dim,
+                              .q = s->q,
+                              .k = s->k,
+                              .v = qkv + query + kv,
+                              .q_stride = query,
+                              .k_stride = kv,
+                              .v_stride = stride,
+                              .spans = s->spans,
+                              .span_count = s->span_count,
+                              .tokens = s->tokens};
     if (cache != NULL) {
-        copy_rows(v, stride, s->tokens, kv, cache->values[layer] + cache->length * kv);
+        attend_to_cache(&attention, cache, layer);
     }
-    return (eg_attention){.heads = weights->query_heads,
-                          .kv_heads = weights->kv_heads,
-                          .head_dim = dim,
-                          .q = s->q,
-                          .k = cache != NULL ? cache->keys[layer] : k,
-                          .v = cache != NULL ? cache->values[layer] : v,
-                          .q_stride = query,
-                          .k_stride = kv,
-                          .v_stride = cache != NULL ? kv : stride,
-                          .spans = s->spans,
-                          .span_count = s->span_count,
-                          .tokens = s->tokens};
+    return attention;
 }
 
 /* out = x + branch; out may be x. */

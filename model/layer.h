@@ -12,8 +12,9 @@ struct eg_cache {
     size_t length;   /* tokens in it */
     size_t capacity; /* tokens */
     size_t layers;
-    float **keys; /* owned, [layers]; values likewise */
-    float **values;
+    eg_dtype dtype; /* EG_F32 or EG_BF16 */
+    void **keys;    /* owned, [layers]; values likewise */
+    void **values;
     eg_arena arena;
 };
 

@@ -1,7 +1,7 @@
 #include "model/sampler.h"
 
 #include <math.h>
-#include <stdlib.h>
+#include <stdbool.h>
 
 #include "model/base/memory.h"
 #include "model/base/random.h"
@@ -59,14 +59,9 @@ static eg_status find_largest(const float *logits, size_t vocab, size_t *largest
     return EG_OK;
 }
 
-static int by_weight(const void *left, const void *right)
+static bool precedes(const eg_candidate *a, const eg_candidate *b)
 {
-    const eg_candidate *a = left;
-    const eg_candidate *b = right;
-    if (a->weight != b->weight) {
-        return a->weight > b->weight ? -1 : 1;
-    }
-    return a->id < b->id ? -1 : 1;
+    return a->weight != b->weight ? a->weight > b->weight : a->id < b->id;
 }
 
 static double sum_weights(const eg_candidate *candidates, size_t count)
@@ -76,6 +71,47 @@ static double sum_weights(const eg_candidate *candidates, size_t count)
         sum += candidates[i].weight;
     }
     return sum;
+}
+
+static void swap(eg_candidate *a, eg_candidate *b)
+{
+    const eg_candidate kept = *a;
+    *a = *b;
+    *b = kept;
+}
+
+/* Let a candidate sink to its place in a heap that has the first of its order at 0. */
+static void sink(eg_candidate *heap, size_t count, size_t at)
+{
+    for (size_t child = 2 * at + 1; child < count; child = 2 * at + 1) {
+        child += child + 1 < count && precedes(&heap[child + 1], &heap[child]);
+        if (!precedes(&heap[child], &heap[at])) {
+            return;
+        }
+        swap(&heap[child], &heap[at]);
+        at = child;
+    }
+}
+
+/* Bring the first of the order to the front, sorted: as many as have `wanted` of the weight
+   together, at most `most`. Their number. The rest, of a vocabulary nearly all, is not sorted. */
+static size_t sort_first(eg_candidate *candidates, size_t count, size_t most, double wanted)
+{
+    size_t taken = 0;
+    double sum = 0.0;
+    for (size_t at = count / 2; at > 0; at--) {
+        sink(candidates, count, at - 1);
+    }
+    while (taken < most && sum < wanted) { /* they gather at the end, in the opposite order */
+        sum += candidates[0].weight;
+        taken++;
+        swap(&candidates[0], &candidates[count - taken]);
+        sink(candidates, count - taken, 0);
+    }
+    for (size_t i = 0; i < taken && i < count / 2; i++) {
+        swap(&candidates[i], &candidates[count - 1 - i]);
+    }
+    return taken;
 }
 
 /* How many of the sorted candidates top_p keeps. */
@@ -109,14 +145,12 @@ static size_t filter(const eg_sampler *sampler)
     const eg_sampling *s = &sampler->sampling;
     eg_candidate *candidates = sampler->candidates;
     size_t count = sampler->vocab;
-    if ((s->top_k > 0 && s->top_k < count) || s->top_p < 1.0) {
-        qsort(candidates, count, sizeof *candidates, by_weight);
-    }
     if (s->top_k > 0 && s->top_k < count) {
-        count = s->top_k;
-    }
-    if (s->top_p < 1.0) {
-        count = keep_top_p(candidates, count, s->top_p);
+        count = sort_first(candidates, count, s->top_k, INFINITY);
+        count = s->top_p < 1.0 ? keep_top_p(candidates, count, s->top_p) : count;
+    } else if (s->top_p < 1.0) {
+        const double wanted = s->top_p * sum_weights(candidates, count);
+        count = sort_first(candidates, count, count, wanted);
     }
     return s->min_p > 0.0 ? keep_min_p(candidates, count, s->min_p) : count;
 }

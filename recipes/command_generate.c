@@ -6,7 +6,6 @@
 
 #include "data/encode.h"
 #include "model/base/json.h"
-#include "model/base/usage.h"
 #include "model/generate.h"
 #include "model/text_stream.h"
 #include "recipes/command.h"
@@ -134,11 +133,14 @@ static eg_status write_json(const output *out, const eg_text *prompt,
                                        [EG_END_STOP] = "stop_token",
                                        [EG_END_CALLER] = "stop_text",
                                        [EG_END_CONTEXT] = "context"};
-    json_t *result = json_pack("{s:s%, s:s%, s:I, s:I, s:s}", "prompt", eg_text_string(prompt),
-                               prompt->length, "text", eg_text_string(&out->text), out->text.length,
-                               "prompt_tokens", (json_int_t)prompt_tokens, "tokens",
-                               (json_int_t)generation->count, "end", ends[generation->end]);
-    const eg_status status = eg_json_write(stdout, result, JSON_INDENT(2), "standard output", err);
+    json_t *result =
+        json_pack("{s:s%, s:s%, s:I, s:I, s:s, s:f, s:f}", "prompt", eg_text_string(prompt),
+                  prompt->length, "text", eg_text_string(&out->text), out->text.length,
+                  "prompt_tokens", (json_int_t)prompt_tokens, "tokens",
+                  (json_int_t)generation->count, "end", ends[generation->end], "prompt_seconds",
+                  generation->prompt_seconds, "seconds", generation->seconds);
+    const size_t format = JSON_INDENT(2) | JSON_REAL_PRECISION(6);
+    const eg_status status = eg_json_write(stdout, result, format, "standard output", err);
     json_decref(result);
     return status;
 }
@@ -153,6 +155,28 @@ static size_t longest_stop(const eg_strings *stop)
     return longest;
 }
 
+static double rate(size_t tokens, double seconds)
+{
+    return seconds > 0 ? (double)tokens / seconds : 0.0;
+}
+
+/* The first new token comes out of the prompt's own pass. */
+static void tell_speed(const eg_invocation *run, const eg_generation *generation,
+                       size_t prompt_tokens)
+{
+    const size_t later = generation->count > 0 ? generation->count - 1 : 0;
+    eg_log_write(run->log, EG_NOTE, "prompt: %zu tokens, %.1f tokens/s; text: %zu, %.1f tokens/s",
+                 prompt_tokens, rate(prompt_tokens, generation->prompt_seconds), generation->count,
+                 rate(later, generation->seconds));
+}
+
+static eg_dtype cache_type(const eg_recipe *recipe, const eg_compute *compute)
+{
+    const bool by_precision = compute->precision == EG_PRECISION_BF16;
+    const bool rounded = recipe->generate.cache < 0 ? by_precision : recipe->generate.cache == 1;
+    return rounded ? EG_BF16 : EG_F32;
+}
+
 static eg_status run_generator(const eg_invocation *run, const eg_opened *opened,
                                const eg_encoding *prompt, output *out, eg_generation *generation,
                                eg_error *err)
@@ -164,21 +188,18 @@ static eg_status run_generator(const eg_invocation *run, const eg_opened *opened
                                            .stop_count = 2,
                                            .on_token = take_token,
                                            .user = out};
+    const eg_generator_options room = {.cache = cache_type(run->recipe, &opened->compute)};
     eg_generator *generator = NULL;
-    EG_TRY(eg_generator_open(&generator, &opened->model, eg_opened_grafts(opened), 0, err));
-    const double start = eg_usage_seconds();
+    EG_TRY(eg_generator_open(&generator, &opened->model, eg_opened_grafts(opened), &room, err));
     eg_status status =
         eg_generate(generator, prompt->ids, prompt->count, &options, generation, err);
     if (status == EG_OK) {
         status = finish_text(out, err);
     }
-    const double seconds = eg_usage_seconds() - start;
     if (status == EG_OK && !run->flags.json) {
         putchar('\n');
         fflush(stdout);
-        eg_log_write(run->log, EG_NOTE, "%zu token%s, %.1f tokens/s", generation->count,
-                     generation->count == 1 ? "" : "s",
-                     seconds > 0 ? (double)generation->count / seconds : 0.0);
+        tell_speed(run, generation, prompt->count);
     }
     eg_generator_free(generator);
     return status;

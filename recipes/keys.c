@@ -42,6 +42,7 @@ const char *const eg_recipe_kernels[] = {"auto",     "amx",       "avx512_bf16",
                                          "openblas", "reference", NULL};
 static const char *const benches[] = {"all", "machine", "ceilings", "step", NULL};
 static const char *const activations[] = {"save", "recompute", NULL};
+static const char *const caches[] = {"f32", "bf16", NULL};
 static const char *const memories[] = {"fast", "lean", NULL};
 
 const eg_section eg_sections[] = {
@@ -299,6 +300,9 @@ const eg_key eg_keys[] = {
     SIZE(generate.seed, "0", 0, LONGEST_SEED, USED GEN, HELP "seed of the draws"),
     STRINGS(generate.stop, NULL, USED GEN, ALSO "stop_words stop_sequences",
             HELP "texts that end the output"),
+    CHOICE(generate.cache, NULL, caches, USED GEN, ALSO "kv_cache cache_type kv_bits",
+           HELP "number type of the keys and values that are kept; not given: bf16, half the memory, "
+                "with precision bf16, else f32"),
 
     PATH(merge.output, USED MERGE, NEEDED MERGE, ALSO "directory save_path output_dir export_dir",
          HELP "directory of the merged model"),
@@ -337,7 +341,8 @@ const eg_key eg_keys[] = {
            HELP "save what backward needs, or recompute it in less memory"),
     CHOICE(compute.memory, "fast", memories, USED TUNE | EVAL | GEN | BENCH, ALSO "low_memory lowmem",
            HELP "fast takes memory for speed; lean keeps no second form of the weights, and of a "
-                "training step only what is cheap to keep, in bf16 with precision bf16"),
+                "training step only what is cheap to keep, in bf16 with precision bf16; evaluate "
+                "and generate are lean unless fast is asked for"),
 
     PATH(output.directory, USED TUNE, NEEDED TUNE, ALSO "output_dir save_dir adapter_path run_dir",
          HELP "run directory: resolved recipe, metrics.jsonl, checkpoints, adapter"),

@@ -102,12 +102,20 @@ static eg_status choose_compute(eg_compute *compute, const eg_recipe *recipe, co
     return EG_OK;
 }
 
+/* Whether second forms of the weights are not worth their memory and the time to make them. In
+   training they are unless lean is asked for; elsewhere only where fast is. */
+static bool is_lean(const eg_recipe *recipe, bool trains)
+{
+    const bool given = recipe->origins[eg_key_find("compute.memory")] != EG_FROM_DEFAULT;
+    return recipe->compute.memory != 0 || (!trains && !given);
+}
+
 /* Bring the frozen weights into the form that their products want. */
-static eg_status settle_compute(eg_opened *opened, const eg_recipe *recipe, const eg_log *log,
-                                eg_error *err)
+static eg_status settle_compute(eg_opened *opened, const eg_recipe *recipe, bool trains,
+                                const eg_log *log, eg_error *err)
 {
     EG_TRY(choose_compute(&opened->compute, recipe, log, err));
-    opened->compute.lean = recipe->compute.memory != 0;
+    opened->compute.lean = is_lean(recipe, trains);
     eg_compute_describe(&opened->compute, opened->precision);
     return eg_model_prepare(&opened->model, &opened->compute, err);
 }
@@ -118,7 +126,7 @@ eg_status eg_opened_open(eg_opened *opened, const eg_recipe *recipe, unsigned ne
     *opened = (eg_opened){0};
     EG_TRY(eg_blas_reserve(err));
     EG_TRY(eg_model_open(&opened->model, recipe->model.path, log, err));
-    EG_TRY(settle_compute(opened, recipe, log, err));
+    EG_TRY(settle_compute(opened, recipe, (needs & EG_OPEN_GRADIENTS) != 0, log, err));
     EG_TRY(open_tokenizer(opened, recipe, (needs & EG_OPEN_TOKENIZER) != 0, err));
     EG_TRY(check_vocabulary(opened, err));
     const unsigned how = ((needs & EG_OPEN_GRADIENTS) != 0 ? EG_ADAPTER_TRAIN : 0U) |

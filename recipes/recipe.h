@@ -122,6 +122,7 @@ typedef struct eg_recipe {
         double temperature, top_p, min_p;
         size_t top_k, seed;
         eg_strings stop;
+        int cache; /* a place among the key's choices; -1: by precision */
     } generate;
     struct {
         char *output;

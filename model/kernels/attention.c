@@ -13,14 +13,17 @@ enum {
 typedef struct forward_block {
     const eg_span *span;
     size_t first_head, heads;
-    size_t at; /* which block of queries */
+    size_t at;          /* which block of queries */
+    bool begin;         /* they meet their first block of keys */
+    const float *k, *v; /* the rows of that block, of the head that they share */
+    size_t k_stride, v_stride;
     float tops[GROUP][EG_ATTENTION_BLOCK];
     float sums[GROUP][EG_ATTENTION_BLOCK];
 } forward_block;
 
 /* scores [queries, keys] = scale q·k. Few queries take the keys as they lie. */
-static void score_keys(const eg_attention *a, const eg_attention_room *r,
-                       const eg_attention_tile *t, const float *k)
+static void score_keys(const eg_attention *a, const eg_attention_room *r, const forward_block *b,
+                       const eg_attention_tile *t)
 {
     const float *query = a->q + t->q.token * a->q_stride + t->q.head * a->head_dim;
     const float scale = eg_attention_scale(a);
@@ -29,7 +32,7 @@ static void score_keys(const eg_attention *a, const eg_attention_room *r,
             const size_t row = i / t->keys.count, key = i % t->keys.count;
             const float *q = query + row * a->q_stride;
             r->scores[row * EG_ATTENTION_BLOCK + key] =
-                scale * r->rows->dot(q, k + key * a->k_stride, a->head_dim);
+                scale * r->rows->dot(q, b->k + key * b->k_stride, a->head_dim);
         }
         return;
     }
@@ -47,47 +50,45 @@ static void score_keys(const eg_attention *a, const eg_attention_room *r,
     r->products->multiply(&score);
 }
 
-/* Queries meet keys: their output so far is brought to the new maxima (tops and sums are the
-   tile's), and the keys' share added. */
-static void attend(const eg_attention *a, const eg_attention_room *r, const eg_attention_tile *t,
-                   float *tops, float *sums, bool begin, float *out)
+/* Queries of the block meet keys: their output so far is brought to the new maxima, and the keys'
+   share added. */
+static void attend(const eg_attention *a, const eg_attention_room *r, forward_block *b,
+                   const eg_attention_tile *t, float *out)
 {
-    const size_t column = t->q.head / (a->heads / a->kv_heads) * a->head_dim;
     const size_t stride = a->heads * a->head_dim;
-    const size_t row = t->keys.row;
+    const size_t head = t->q.head - b->first_head, first = t->q.first - b->at * EG_ATTENTION_BLOCK;
     float *rows = out + t->q.token * stride + t->q.head * a->head_dim;
-    score_keys(a, r, t, a->k + row * a->k_stride + column);
+    score_keys(a, r, b, t);
     for (size_t i = 0; i < t->q.count; i++) {
-        const float factor =
-            r->rows->softmax_step(r->scores + i * EG_ATTENTION_BLOCK, eg_attention_keys_seen(t, i),
-                                  t->keys.count, &tops[i], &sums[i]);
-        if (!begin && factor != 1.0f) {
+        const float factor = r->rows->softmax_step(
+            r->scores + i * EG_ATTENTION_BLOCK, eg_attention_keys_seen(t, i), t->keys.count,
+            &b->tops[head][first + i], &b->sums[head][first + i]);
+        if (!b->begin && factor != 1.0f) {
             r->rows->scale(rows + i * stride, a->head_dim, factor);
         }
     }
     const eg_product combine = {.a = r->scores,
                                 .a_row = EG_ATTENTION_BLOCK,
                                 .a_column = 1,
-                                .b = a->v + row * a->v_stride + column,
-                                .b_row = a->v_stride,
+                                .b = b->v,
+                                .b_row = b->v_stride,
                                 .c = rows,
                                 .c_stride = stride,
                                 .m = t->q.count,
                                 .n = a->head_dim,
                                 .k = t->keys.count,
                                 .alpha = 1.0f,
-                                .accumulate = !begin};
+                                .accumulate = !b->begin};
     r->products->multiply(&combine);
 }
 
 static void attend_block(const eg_attention *a, const eg_attention_room *r, forward_block *b,
-                         size_t head, const eg_attention_keys *keys, bool begin, float *out)
+                         size_t head, const eg_attention_keys *keys, float *out)
 {
     const eg_attention_queries q = eg_attention_queries_at(b->span, b->first_head + head, b->at);
     for (size_t i = 0; i < eg_attention_tiles(&q, keys); i++) {
         const eg_attention_tile t = eg_attention_tile_at(&q, keys, i);
-        attend(a, r, &t, b->tops[head] + i * EG_ATTENTION_HALF,
-               b->sums[head] + i * EG_ATTENTION_HALF, begin, out);
+        attend(a, r, b, &t, out);
     }
 }
 
@@ -105,10 +106,32 @@ static void finish_head(const eg_attention *a, const eg_attention_room *r, const
     }
 }
 
+/* Find the rows of a block of keys; in bf16, widen them. */
+static void take_keys(const eg_attention *a, const eg_attention_room *r,
+                      const eg_attention_keys *keys, forward_block *b)
+{
+    const size_t column = b->first_head / (a->heads / a->kv_heads) * a->head_dim;
+    const size_t k = keys->row * a->k_stride + column, v = keys->row * a->v_stride + column;
+    if (a->k_rounded == NULL) {
+        b->k = a->k + k;
+        b->v = a->v + v;
+        b->k_stride = a->k_stride;
+        b->v_stride = a->v_stride;
+        return;
+    }
+    for (size_t i = 0; i < keys->count; i++) {
+        const size_t at = i * a->head_dim;
+        r->rows->widen_bf16(r->wide_k + at, a->k_rounded + k + i * a->k_stride, a->head_dim);
+        r->rows->widen_bf16(r->wide_v + at, a->v_rounded + v + i * a->v_stride, a->head_dim);
+    }
+    b->k = r->wide_k;
+    b->v = r->wide_v;
+    b->k_stride = b->v_stride = a->head_dim;
+}
+
 static void forward_heads(const eg_attention *a, const eg_attention_room *r, forward_block *b,
                           float *out, float *lse)
 {
-    const size_t kv_column = b->first_head / (a->heads / a->kv_heads) * a->head_dim;
     const size_t blocks = eg_attention_blocks(b->span->prefix_length) + b->at + 1;
     for (size_t h = 0; h < b->heads; h++) {
         for (size_t i = 0; i < EG_ATTENTION_BLOCK; i++) {
@@ -118,12 +141,14 @@ static void forward_heads(const eg_attention *a, const eg_attention_room *r, for
     }
     for (size_t i = 0; i < blocks; i++) {
         const eg_attention_keys keys = eg_attention_keys_at(b->span, i);
+        b->begin = i == 0;
+        take_keys(a, r, &keys, b);
         if (b->span->length - b->at * EG_ATTENTION_BLOCK >= FEW) {
-            r->products->transpose(a->k + keys.row * a->k_stride + kv_column, keys.count,
-                                   a->head_dim, a->k_stride, r->keys, EG_ATTENTION_BLOCK);
+            r->products->transpose(b->k, keys.count, a->head_dim, b->k_stride, r->keys,
+                                   EG_ATTENTION_BLOCK);
         }
         for (size_t h = 0; h < b->heads; h++) {
-            attend_block(a, r, b, h, &keys, i == 0, out);
+            attend_block(a, r, b, h, &keys, out);
         }
     }
     for (size_t h = 0; h < b->heads; h++) {

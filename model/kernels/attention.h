@@ -10,6 +10,7 @@
 #define EG_MODEL_KERNELS_ATTENTION_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 /* One row: its queries, its own keys (query i sees own keys 0..i) and its prefix keys (seen by
    all of its queries). Key indices count rows of k and v. */
@@ -29,7 +30,9 @@ typedef struct eg_attention {
     size_t q_stride, k_stride, v_stride;
     const eg_span *spans; /* [span_count] */
     size_t span_count;
-    size_t tokens; /* row length of lse */
+    size_t tokens;             /* row length of lse */
+    const uint16_t *k_rounded; /* instead of k and v, in the forward pass: the same in bf16 */
+    const uint16_t *v_rounded;
 } eg_attention;
 
 /* Floats of scratch that each thread needs, however long the rows. */

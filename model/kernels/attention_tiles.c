@@ -67,19 +67,23 @@ size_t eg_attention_keys_seen(const eg_attention_tile *t, size_t i)
 
 size_t eg_attention_scratch(size_t head_dim)
 {
-    return 2 * EG_ATTENTION_BLOCK * (head_dim + EG_ATTENTION_BLOCK);
+    return EG_ATTENTION_BLOCK * (3 * head_dim + 2 * EG_ATTENTION_BLOCK);
 }
 
 eg_attention_room eg_attention_room_of_thread(size_t head_dim, float *scratch)
 {
     float *own = scratch + (size_t)omp_get_thread_num() * eg_attention_scratch(head_dim);
-    float *tiles = own + 2 * EG_ATTENTION_BLOCK * head_dim;
+    float *values = own + EG_ATTENTION_BLOCK * head_dim;
+    float *wide_k = values + EG_ATTENTION_BLOCK * head_dim;
+    float *tiles = wide_k + EG_ATTENTION_BLOCK * head_dim;
     return (eg_attention_room){.rows = eg_vector_rows(),
                                .products = eg_vector_products(),
                                .keys = own,
-                               .values = own + EG_ATTENTION_BLOCK * head_dim,
+                               .values = values,
                                .scores = tiles,
-                               .slopes = tiles + EG_ATTENTION_BLOCK * EG_ATTENTION_BLOCK};
+                               .slopes = tiles + EG_ATTENTION_BLOCK * EG_ATTENTION_BLOCK,
+                               .wide_k = wide_k,
+                               .wide_v = values};
 }
 
 /* Multiplications of all spans: two products over half of their squares and their prefixes. */

@@ -60,6 +60,8 @@ typedef struct eg_attention_room {
     float *values; /* [head_dim, BLOCK]: of V, in the backward pass */
     float *scores; /* [BLOCK, BLOCK] */
     float *slopes; /* [BLOCK, BLOCK], in the backward pass */
+    float *wide_k; /* [BLOCK, head_dim]: a block of K that is in bf16, as f32; of V likewise */
+    float *wide_v;
 } eg_attention_room;
 
 eg_attention_room eg_attention_room_of_thread(size_t head_dim, float *scratch);

@@ -74,7 +74,7 @@ eg_status golden_check_generate(golden_check *check, eg_error *err)
     }
     if (status == EG_OK) {
         status = eg_generator_open(&generator, &check->owner->model,
-                                   run.has_adapter ? &run.adapter.grafts : NULL, 0, err);
+                                   run.has_adapter ? &run.adapter.grafts : NULL, NULL, err);
     }
     for (size_t row = 0; status == EG_OK && row < c.prompts.shape[0]; row++) {
         status = continue_prompt(&c, generator, row, err);

@@ -3,6 +3,7 @@
  * plain reference; and the reference's gradient against finite differences.
  */
 #include "model/base/threads.h"
+#include "model/dtype.h"
 #include "model/kernels/attention.h"
 #include "model/kernels/vector.h"
 #include "tests/numbers.h"
@@ -47,8 +48,9 @@ static void make_inputs(inputs *in, const attention_case *c)
     in->out = zero_floats(t * in->width);
     in->lse = zero_floats(t * c->heads);
     in->d = zero_floats(t * in->stride);
-    in->attention = (eg_attention){c->heads,  c->kv_heads, c->head_dim, in->q,     in->k, in->v,
-                                   in->width, in->kv,      in->kv + 3,  in->spans, 3,     t};
+    in->attention =
+        (eg_attention){c->heads, c->kv_heads, c->head_dim, in->q, in->k, in->v, in->width,
+                       in->kv,   in->kv + 3,  in->spans,   3,     t,     NULL,  NULL};
     eg_attention_forward_reference(&in->attention, in->out, in->lse);
     const eg_attention_gradient g = {in->out,   in->lse,           in->dout,
                                      in->d,     in->d + in->width, in->d + in->width + in->kv,
@@ -121,6 +123,36 @@ START_TEST(attention_equals_its_reference)
 }
 END_TEST
 
+/* Keys and values in bf16 are the same numbers: the same bits come out. */
+START_TEST(keys_and_values_may_be_bf16)
+{
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        inputs in;
+        make_inputs(&in, &cases[i]);
+        const size_t keys = in.tokens * in.kv, values = in.tokens * (in.kv + 3);
+        uint16_t *k = malloc(keys * sizeof *k), *v = malloc(values * sizeof *v);
+        eg_narrow(k, in.k, EG_BF16, keys);
+        eg_narrow(v, in.v, EG_BF16, values);
+        eg_widen(in.k, k, EG_BF16, keys);
+        eg_widen(in.v, v, EG_BF16, values);
+        float *out = unwritten(in.tokens * in.width);
+        float *scratch = unwritten(eg_threads_count() * eg_attention_scratch(cases[i].head_dim));
+        eg_attention_forward(&in.attention, in.out, NULL, scratch);
+        eg_attention rounded = in.attention;
+        rounded.k = rounded.v = NULL;
+        rounded.k_rounded = k;
+        rounded.v_rounded = v;
+        eg_attention_forward(&rounded, out, NULL, scratch);
+        ck_assert(memcmp(out, in.out, in.tokens * in.width * sizeof *out) == 0);
+        free(k);
+        free(v);
+        free(out);
+        free(scratch);
+        free_inputs(&in);
+    }
+}
+END_TEST
+
 /* The same number of threads gives the same bits, whichever thread takes which piece. */
 START_TEST(gradients_have_the_same_bits_each_time)
 {
@@ -135,7 +167,8 @@ START_TEST(gradients_have_the_same_bits_each_time)
     float *shared = unwritten(eg_attention_shared(tokens, kv_heads, dim));
     ck_assert_uint_gt(eg_attention_shared(tokens, kv_heads, dim), 0);
     const eg_span spans[] = {{0, 0, 500, 0, 0}, {500, 500, 1, 0, 0}, {501, 501, 130, 0, 0}};
-    const eg_attention a = {heads, kv_heads, dim, q, k, k, width, kv, kv, spans, 3, tokens};
+    const eg_attention a = {heads, kv_heads, dim,   q, k,      k,    width,
+                            kv,    kv,       spans, 3, tokens, NULL, NULL};
     eg_attention_forward(&a, out, lse, scratch);
     for (int run = 0; run < 5; run++) {
         float *d = unwritten(tokens * stride);
@@ -172,8 +205,8 @@ START_TEST(attention_gradient_is_the_difference_quotient)
             moved[i] = x[i] + h * direction[i];
         }
         const eg_attention a = {
-            heads,  1,     dim, moved, moved + width, moved + width + kv, stride, stride,
-            stride, &span, 1,   t};
+            heads, 1, dim, moved, moved + width, moved + width + kv, stride, stride, stride,
+            &span, 1, t,   NULL,  NULL};
         eg_attention_forward_reference(&a, out, lse);
         if (side < 2) {
             sides[side] = inner_product(out, dout, t * width);
@@ -195,5 +228,5 @@ START_TEST(attention_gradient_is_the_difference_quotient)
 }
 END_TEST
 
-EG_SUITE_MAIN("model/attention", attention_equals_its_reference,
+EG_SUITE_MAIN("model/attention", attention_equals_its_reference, keys_and_values_may_be_bf16,
               gradients_have_the_same_bits_each_time, attention_gradient_is_the_difference_quotient)

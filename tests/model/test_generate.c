@@ -9,6 +9,7 @@
 #include "model/forward.h"
 #include "model/text_stream.h"
 #include "model/tokenizer.h"
+#include "tests/numbers.h"
 #include "tests/suite.h"
 
 static eg_error err;
@@ -72,7 +73,7 @@ START_TEST(test_the_cache_changes_nothing)
     eg_generation text = {0};
     int32_t ids[CONTEXT];
     open_model(&model);
-    CHECK_OK(eg_generator_open(&generator, &model, NULL, 0, &err), err);
+    CHECK_OK(eg_generator_open(&generator, &model, NULL, NULL, &err), err);
     run(generator, &(eg_generation_options){.max_tokens = 12, .sampling = EG_SAMPLING_GREEDY},
         &text);
     ck_assert_uint_eq(text.count, 12);
@@ -88,6 +89,119 @@ START_TEST(test_the_cache_changes_nothing)
 }
 END_TEST
 
+/* A LoRA or DoRA graft on every linear of the model. */
+static void make_grafts(eg_grafts *grafts, const eg_model *model, bool dora)
+{
+    const size_t count = eg_site_count(&model->config);
+    *grafts = (eg_grafts){calloc(count, sizeof *grafts->sites), count};
+    for (size_t site = 1; site < count; site++) {
+        const eg_matrix *w = eg_model_matrix(model, site);
+        float *scale = random_floats(3 * site, w->rows, 0.1);
+        for (size_t i = 0; i < w->rows; i++) {
+            scale[i] += 1.0f;
+        }
+        grafts->sites[site] = (eg_graft){.rank = 3,
+                                         .scale = 2.0f,
+                                         .a = random_floats(3 * site + 1, 3 * w->columns, 0.1),
+                                         .b = random_floats(3 * site + 2, 3 * w->rows, 0.1),
+                                         .row_scale = dora ? scale : NULL,
+                                         .dropout = 0.5f};
+        if (!dora) {
+            free(scale);
+        }
+    }
+}
+
+static void free_grafts(eg_grafts *grafts)
+{
+    for (size_t site = 0; site < grafts->count; site++) {
+        void *const parts[] = {(void *)(uintptr_t)grafts->sites[site].a,
+                               (void *)(uintptr_t)grafts->sites[site].b,
+                               (void *)(uintptr_t)grafts->sites[site].row_scale};
+        for (size_t i = 0; i < 3; i++) {
+            free(parts[i]);
+        }
+    }
+    free(grafts->sites);
+}
+
+/* In precision bf16 as in f32, tokens that come one by one are multiplied exactly: their logits are
+   those of a pass over all in f32. */
+START_TEST(test_single_tokens_are_exact_in_each_precision)
+{
+    enum { TOKENS = 9 };
+    static const int32_t ids[TOKENS] = {1, 7, 30, 12, 9, 59, 0, 3, 3};
+    for (int run_of = 0; run_of < 4; run_of++) {
+        eg_model model;
+        eg_grafts grafts;
+        eg_session *session = NULL;
+        eg_cache *cache = NULL;
+        float whole[VOCAB], single[VOCAB];
+        const eg_session_options options = {.max_tokens = TOKENS, .head_rows = 1};
+        const eg_row row = {.length = TOKENS};
+        const eg_batch batch = {.tokens = TOKENS, .row_count = 1, .rows = &row, .ids = ids};
+        const eg_compute rounded = {.precision = EG_PRECISION_BF16, .lean = true};
+        size_t last = TOKENS - 1;
+        open_model(&model);
+        make_grafts(&grafts, &model, run_of % 2 == 1);
+        CHECK_OK(eg_session_open(&session, &model, &grafts, &options, &err), err);
+        CHECK_OK(eg_forward(session, &batch, NULL, &err), err);
+        eg_logits(session, &last, 1, whole);
+        eg_session_free(session);
+        if (run_of >= 2) {
+            CHECK_OK(eg_model_prepare(&model, &rounded, &err), err);
+        }
+        CHECK_OK(eg_session_open(&session, &model, &grafts, &options, &err), err);
+        CHECK_OK(eg_cache_new(&cache, &model, TOKENS, EG_F32, &err), err);
+        for (size_t i = 0; i < TOKENS; i++) {
+            CHECK_OK(eg_forward_cached(session, cache, ids + i, 1, &err), err);
+        }
+        last = 0;
+        eg_logits(session, &last, 1, single);
+        ck_assert_double_lt(relative_distance(single, whole, VOCAB), 1e-5);
+        eg_cache_free(cache);
+        eg_session_free(session);
+        free_grafts(&grafts);
+        eg_model_close(&model);
+    }
+}
+END_TEST
+
+/* Keys and values in bf16: the logits after the same tokens stay within that precision's class, and
+   are others than with f32. */
+START_TEST(test_a_cache_in_bf16_is_close)
+{
+    enum { TOKENS = 20 };
+    eg_model model;
+    eg_error error = {0};
+    float logits[2][VOCAB];
+    int32_t ids[TOKENS];
+    for (int32_t i = 0; i < TOKENS; i++) {
+        ids[i] = (7 * i + 1) % VOCAB;
+    }
+    open_model(&model);
+    for (int rounded = 0; rounded < 2; rounded++) {
+        eg_session *session = NULL;
+        eg_cache *cache = NULL;
+        const eg_session_options options = {.max_tokens = 12, .max_row = TOKENS, .head_rows = 1};
+        const size_t last = 0;
+        CHECK_OK(eg_session_open(&session, &model, NULL, &options, &error), error);
+        CHECK_OK(eg_cache_new(&cache, &model, TOKENS, rounded ? EG_BF16 : EG_F32, &error), error);
+        CHECK_OK(eg_forward_cached(session, cache, ids, 12, &error), error);
+        for (size_t i = 12; i < TOKENS; i++) {
+            CHECK_OK(eg_forward_cached(session, cache, ids + i, 1, &error), error);
+        }
+        eg_logits(session, &last, 1, logits[rounded]);
+        eg_cache_free(cache);
+        eg_session_free(session);
+    }
+    const double distance = relative_distance(logits[1], logits[0], VOCAB);
+    ck_assert_double_lt(distance, 0.05);
+    ck_assert_double_gt(distance, 1e-5);
+    eg_model_close(&model);
+}
+END_TEST
+
 START_TEST(test_the_context_is_never_exceeded)
 {
     eg_model model;
@@ -96,7 +210,7 @@ START_TEST(test_the_context_is_never_exceeded)
     int32_t full[CONTEXT] = {1};
     const eg_generation_options many = {.max_tokens = 1000, .sampling = EG_SAMPLING_GREEDY};
     open_model(&model);
-    CHECK_OK(eg_generator_open(&generator, &model, NULL, 0, &err), err);
+    CHECK_OK(eg_generator_open(&generator, &model, NULL, NULL, &err), err);
     run(generator, &many, &text);
     ck_assert_uint_eq(text.count, CONTEXT - PROMPT);
     ck_assert_int_eq(text.end, EG_END_CONTEXT);
@@ -104,7 +218,8 @@ START_TEST(test_the_context_is_never_exceeded)
                 "prompt: 24 tokens leave no room in a context of 24", err);
     CHECK_FAILS(eg_generate(generator, full, 0, &many, &text, &err), EG_USAGE, "at least one", err);
     eg_generator_free(generator);
-    CHECK_FAILS(eg_generator_open(&generator, &model, NULL, 25, &err), EG_USAGE,
+    const eg_generator_options large = {.capacity = 25};
+    CHECK_FAILS(eg_generator_open(&generator, &model, NULL, &large, &err), EG_USAGE,
                 "exceeds the model's context of 24", err);
     eg_generation_deinit(&text);
     eg_model_close(&model);
@@ -117,7 +232,7 @@ START_TEST(test_a_stop_token_ends_the_text_and_is_left_out)
     eg_generator *generator = NULL;
     eg_generation whole = {0}, cut = {0};
     open_model(&model);
-    CHECK_OK(eg_generator_open(&generator, &model, NULL, 0, &err), err);
+    CHECK_OK(eg_generator_open(&generator, &model, NULL, NULL, &err), err);
     eg_generation_options options = {.max_tokens = 12, .sampling = EG_SAMPLING_GREEDY};
     run(generator, &options, &whole);
     const int32_t stops[2] = {VOCAB + 5, whole.ids[6]};
@@ -144,7 +259,7 @@ START_TEST(test_sampling_is_a_function_of_the_seed)
     eg_generator *generator = NULL;
     eg_generation one = {0}, two = {0};
     open_model(&model);
-    CHECK_OK(eg_generator_open(&generator, &model, NULL, 0, &err), err);
+    CHECK_OK(eg_generator_open(&generator, &model, NULL, NULL, &err), err);
     eg_generation_options options = {.max_tokens = 16,
                                      .sampling = {.temperature = 2.0, .top_p = 1.0, .seed = 5}};
     run(generator, &options, &one);
@@ -184,7 +299,7 @@ START_TEST(test_the_caller_sees_each_token_and_may_end_the_text)
     eg_generation text = {0};
     watcher w = {.stop_after = 3};
     open_model(&model);
-    CHECK_OK(eg_generator_open(&generator, &model, NULL, 0, &err), err);
+    CHECK_OK(eg_generator_open(&generator, &model, NULL, NULL, &err), err);
     const eg_generation_options options = {
         .max_tokens = 10, .sampling = EG_SAMPLING_GREEDY, .on_token = watch, .user = &w};
     run(generator, &options, &text);
@@ -277,7 +392,7 @@ START_TEST(test_stories260k_tells_the_golden_stories)
     CHECK_OK(eg_model_open(&model, directory, NULL, &err), err);
     snprintf(path, sizeof path, "%s/tokenizer.model", directory);
     CHECK_OK(eg_tokenizer_load(&tokenizer, path, &err), err);
-    CHECK_OK(eg_generator_open(&generator, &model, NULL, 0, &err), err);
+    CHECK_OK(eg_generator_open(&generator, &model, NULL, NULL, &err), err);
     size_t count = 0;
     json_t *line = NULL;
     while ((line = json_loadf(lines, JSON_DISABLE_EOF_CHECK, NULL)) != NULL) {
@@ -295,8 +410,9 @@ START_TEST(test_stories260k_tells_the_golden_stories)
 }
 END_TEST
 
-EG_SUITE_MAIN("model/generate", test_the_cache_changes_nothing, test_the_context_is_never_exceeded,
-              test_a_stop_token_ends_the_text_and_is_left_out,
+EG_SUITE_MAIN("model/generate", test_the_cache_changes_nothing,
+              test_single_tokens_are_exact_in_each_precision, test_a_cache_in_bf16_is_close,
+              test_the_context_is_never_exceeded, test_a_stop_token_ends_the_text_and_is_left_out,
               test_sampling_is_a_function_of_the_seed,
               test_the_caller_sees_each_token_and_may_end_the_text,
               test_stories260k_tells_the_golden_stories)

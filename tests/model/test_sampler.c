@@ -1,6 +1,7 @@
 #include "model/sampler.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -133,6 +134,44 @@ START_TEST(test_min_p_is_relative_to_the_largest)
 }
 END_TEST
 
+/* Of a large vocabulary with many equal logits: ids are drawn from those that sorting all of them
+   would leave, and each of these is. */
+static void check_kept(eg_sampling sampling, size_t kept)
+{
+    enum { LARGE = 1000, DRAWS = 4000 };
+    float many[LARGE];
+    bool seen[LARGE] = {false};
+    size_t ids = 0;
+    for (size_t i = 0; i < LARGE; i++) {
+        many[i] = (float)((i * 7919) % 250);
+    }
+    eg_sampler sampler;
+    CHECK_OK(eg_sampler_init(&sampler, &sampling, LARGE, &err), err);
+    for (uint64_t step = 0; step < DRAWS; step++) {
+        int32_t id = -1;
+        CHECK_OK(eg_sample(&sampler, many, step, &id, &err), err);
+        /* Four ids have each logit: as many larger ones, and equal ones of lower ids. */
+        size_t before = 0;
+        for (int32_t i = 0; i < LARGE; i++) {
+            before += many[i] > many[id] || (many[i] == many[id] && i < id);
+        }
+        ck_assert_uint_lt(before, kept);
+        ids += !seen[id];
+        seen[id] = true;
+    }
+    ck_assert_uint_eq(ids, kept);
+    eg_sampler_deinit(&sampler);
+}
+
+START_TEST(test_large_vocabularies_are_sorted_as_far_as_needed)
+{
+    /* A temperature that makes all about equally likely. */
+    check_kept((eg_sampling){.temperature = 1e9, .top_k = 37, .top_p = 1.0}, 37);
+    check_kept((eg_sampling){.temperature = 1e9, .top_k = 999, .top_p = 0.0105}, 11);
+    check_kept((eg_sampling){.temperature = 1e9, .top_p = 0.0495}, 50);
+}
+END_TEST
+
 START_TEST(test_a_step_is_a_function_of_seed_and_step)
 {
     const eg_sampling sampling = {.temperature = 1.0, .top_p = 1.0, .seed = 7};
@@ -213,5 +252,6 @@ EG_SUITE_MAIN("model/sampler", test_greedy_takes_the_largest_and_the_lowest_of_e
               test_top_k_keeps_k, test_top_k_of_equal_logits_keeps_the_low_ids,
               test_top_p_keeps_the_fewest_that_reach_it, test_top_p_comes_after_top_k,
               test_top_p_comes_after_temperature, test_min_p_is_relative_to_the_largest,
+              test_large_vocabularies_are_sorted_as_far_as_needed,
               test_a_step_is_a_function_of_seed_and_step, test_impossible_logits_never_win,
               test_logits_that_are_not_finite_fail, test_settings_out_of_range_are_named)
