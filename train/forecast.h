@@ -35,7 +35,8 @@ typedef struct eg_forecast {
 } eg_forecast;
 
 /* Measure and extrapolate. Fails where memory is short; where the few layers give a loss that is
-   not finite, which says nothing about the run, or no row has a target, all of the forecast is 0. */
+   not finite, which says nothing about the run, or no row has a target, all of the forecast is 0.
+ */
 EG_CHECKED eg_status eg_forecast_make(eg_forecast *forecast, const eg_forecast_request *request,
                                       eg_error *err);
 
