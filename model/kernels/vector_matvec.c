@@ -55,13 +55,26 @@ INLINE eg_lanes load(eg_dtype dtype, const unsigned char *w, size_t count)
     return dtype == EG_F16 ? widen_f16(half) : widen_bf16(half);
 }
 
+/* sum + a b. Rows of x that go alone and rows that go together must have the same bits, so what is
+   fused is not left to the compiler. */
+INLINE eg_lanes multiply_add(eg_lanes a, eg_lanes b, eg_lanes sum)
+{
+#if defined(__AVX512F__)
+    return (eg_lanes)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)sum);
+#elif defined(__AVX2__)
+    return (eg_lanes)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)sum);
+#else
+    return sum + a * b;
+#endif
+}
+
 /* Add the products of `count` (at most EG_LANES) numbers from the i-th on, for `n` rows of x. */
 INLINE void add_products(const unsigned char *w, eg_dtype dtype, const float *x, size_t k, size_t n,
                          size_t i, size_t count, eg_lanes *sums)
 {
     const eg_lanes value = load(dtype, w + i * (dtype == EG_F32 ? 4 : 2), count);
     for (size_t t = 0; t < n; t++) {
-        sums[t] += value * eg_lanes_load(x + t * k + i, count);
+        sums[t] = multiply_add(value, eg_lanes_load(x + t * k + i, count), sums[t]);
     }
 }
 
