@@ -96,8 +96,11 @@ static size_t share_begin(size_t whole, size_t thread, size_t threads)
 static void multiply_share(const eg_matrix *w, multiply_tile *run, tile share, const float *x,
                            size_t n, float *y, bool accumulate, float *room)
 {
+    if (share.columns == 0) { /* more threads than there are grains */
+        return;
+    }
     const size_t columns = smaller(share.columns, TILE_COLUMNS);
-    const size_t rows = smaller(share.rows, columns > 0 ? TILE_FLOATS / columns : 0);
+    const size_t rows = smaller(share.rows, TILE_FLOATS / columns);
     for (size_t row = 0; row < share.rows; row += rows) {
         for (size_t column = 0; column < share.columns; column += columns) {
             const tile at = {.row = share.row + row,

@@ -85,6 +85,41 @@ START_TEST(matrix_products_in_every_type)
 }
 END_TEST
 
+/* Both products of a matrix whose one side is shorter than what there is of threads. */
+START_TEST(more_threads_than_a_matrix_has_columns)
+{
+    enum { SHORT = 20, LONG = 100, N = 600 };
+    const size_t threads = eg_threads_count();
+    uint16_t stored[SHORT * LONG];
+    float *values = random_floats(3, SHORT * LONG, 1.0);
+    eg_narrow(stored, values, EG_BF16, SHORT * LONG);
+    float *x = random_floats(4, N * LONG, 1.0);
+    float *one = zero_floats(N * LONG), *many = zero_floats(N * LONG);
+    for (size_t i = 0; i < 8; i++) {
+        const size_t rows = i % 2 == 0 ? SHORT : LONG, columns = SHORT * LONG / rows;
+        const bool backward = i / 2 % 2 == 1;
+        for (size_t k = 0; k < 2; k++) {
+            eg_error err = {0};
+            eg_matrix w;
+            eg_threads_use(k == 0 ? 1 : (i < 4 ? 3 : 7));
+            CHECK_OK(eg_matrix_init(&w, stored, EG_BF16, rows, columns, &err), err);
+            float *scratch = zero_floats(eg_matrix_scratch(&w, N, 0));
+            (backward ? eg_matrix_backward : eg_matrix_forward)(&w, x, N, k == 0 ? one : many,
+                                                                false, scratch);
+            free(scratch);
+            eg_matrix_deinit(&w);
+        }
+        const size_t count = N * (backward ? columns : rows);
+        ck_assert_double_lt(relative_distance(many, one, count), 1e-6);
+    }
+    eg_threads_use(threads);
+    free(values);
+    free(x);
+    free(one);
+    free(many);
+}
+END_TEST
+
 /* ⟨swiglu(x + h · direction), weight⟩ in f64. */
 static double swiglu_side(const float *x, const float *direction, double h, const float *weight,
                           size_t n, size_t width)
@@ -381,6 +416,7 @@ START_TEST(rounding_for_later_is_to_the_nearest)
 END_TEST
 
 EG_SUITE_MAIN("model/kernels", gemm_equals_its_reference, matrix_products_in_every_type,
-              swiglu_and_its_gradient, rms_norm_and_its_gradient, rope_and_its_gradient,
-              cross_entropy_and_its_gradient, dropout_mask_depends_on_places_alone,
-              row_scale_and_its_gradient, rounding_for_later_is_to_the_nearest)
+              more_threads_than_a_matrix_has_columns, swiglu_and_its_gradient,
+              rms_norm_and_its_gradient, rope_and_its_gradient, cross_entropy_and_its_gradient,
+              dropout_mask_depends_on_places_alone, row_scale_and_its_gradient,
+              rounding_for_later_is_to_the_nearest)
