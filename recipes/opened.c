@@ -81,19 +81,27 @@ static eg_status open_template(eg_opened *opened, const eg_recipe *recipe, const
 /* The places of compute.precision's choices in their list: auto first, then as in eg_precision. */
 enum { PRECISION_AUTO, PRECISION_F32 };
 
+/* What precision auto is: that of the kernels where they are named, else bf16 where it is native.
+ */
+static eg_status choose_precision(eg_precision *precision, const char *kernels, eg_error *err)
+{
+    eg_compute best;
+    EG_TRY(eg_compute_choose(&best, EG_PRECISION_BF16, "auto", err));
+    const bool named = strcmp(kernels, "auto") != 0 && strcmp(kernels, "reference") != 0;
+    const bool bf16 = named ? strcmp(kernels, "openblas") != 0 : eg_compute_native(&best);
+    *precision = bf16 ? EG_PRECISION_BF16 : EG_PRECISION_F32;
+    return EG_OK;
+}
+
 static eg_status choose_compute(eg_compute *compute, const eg_recipe *recipe, const eg_log *log,
                                 eg_error *err)
 {
     const char *kernels = eg_recipe_kernels[recipe->compute.kernels];
-    if (recipe->compute.precision != PRECISION_AUTO) {
-        const int precision = recipe->compute.precision - PRECISION_F32;
-        EG_TRY(eg_compute_choose(compute, (eg_precision)precision, kernels, err));
-    } else {
-        EG_TRY(eg_compute_choose(compute, EG_PRECISION_BF16, "auto", err));
-        const bool native = eg_compute_native(compute);
-        EG_TRY(eg_compute_choose(compute, native ? EG_PRECISION_BF16 : EG_PRECISION_F32, kernels,
-                                 err));
+    eg_precision precision = (eg_precision)(recipe->compute.precision - PRECISION_F32);
+    if (recipe->compute.precision == PRECISION_AUTO) {
+        EG_TRY(choose_precision(&precision, kernels, err));
     }
+    EG_TRY(eg_compute_choose(compute, precision, kernels, err));
     if (!eg_compute_native(compute) && strcmp(kernels, "auto") == 0) {
         eg_log_write(log, EG_WARNING,
                      "this processor has no bf16 products: the reference loops are slow; "
