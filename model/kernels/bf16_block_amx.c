@@ -31,6 +31,8 @@ AMX static void configure(size_t upper, size_t lower)
         c.bytes[tile] = TILE_BYTES;
         c.rows[tile] = rows[tile];
     }
+    /* gcc 12 takes it that only the first 8 bytes are read, and might leave out the others. */
+    __asm__ volatile("" : : "r"(&c) : "memory");
     _tile_loadconfig(&c);
 }
 
