@@ -105,6 +105,8 @@ __attribute__((target("amx-tile,amx-bf16"))) static double amx_tiles(size_t roun
     for (size_t i = 0; i < 16 * 32; i++) {
         operand[i] = 0x3f80;
     }
+    /* gcc 12 does not know that tiles and their configuration are read from memory. */
+    __asm__ volatile("" : : "r"(&shape), "r"(operand) : "memory");
     _tile_loadconfig(&shape);
     _tile_zero(0);
     _tile_zero(1);
