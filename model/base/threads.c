@@ -42,14 +42,26 @@ void eg_blas_single(void)
     }
 }
 
-/* A product that is large enough for OpenBLAS to pack it into its work space. */
-static void small_product(void)
+/* OpenBLAS's own work spaces, which cblas.h does not declare. It keeps what was freed for the next
+   product, so to have one for each thread they are all taken before the first is freed; products
+   that merely should run at once may run one after the other and share a single one. Where a build
+   hides the names, nothing is taken ahead. */
+enum { MOST_SPACES = 64 }; /* its table has room for twice the threads it was built for */
+extern void *blas_memory_alloc(int position) __attribute__((weak));
+extern void blas_memory_free(void *space) __attribute__((weak));
+
+static void take_work_spaces(size_t count)
 {
-    enum { SIDE = 128 };
-    static const float zeros[SIDE * SIDE];
-    float result[SIDE * SIDE];
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, SIDE, SIDE, SIDE, 1, zeros, SIDE, zeros,
-                SIDE, 0, result, SIDE);
+    void *spaces[MOST_SPACES];
+    if (blas_memory_alloc == NULL || blas_memory_free == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        spaces[i] = blas_memory_alloc(0);
+    }
+    for (size_t i = 0; i < count; i++) {
+        blas_memory_free(spaces[i]);
+    }
 }
 
 eg_status eg_blas_reserve(eg_error *err)
@@ -66,7 +78,6 @@ eg_status eg_blas_reserve(eg_error *err)
     }
     munmap(room, bytes);
     eg_blas_single();
-#pragma omp parallel num_threads((int)threads)
-    small_product();
+    take_work_spaces(threads < MOST_SPACES ? threads : MOST_SPACES);
     return EG_OK;
 }
