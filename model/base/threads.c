@@ -67,7 +67,7 @@ static void take_work_spaces(size_t count)
 eg_status eg_blas_reserve(eg_error *err)
 {
     const size_t threads = eg_threads_count();
-    const size_t bytes = threads * (((size_t)128 << 20) + ((size_t)1 << 20));
+    const size_t bytes = threads * (((size_t)128 << 20) + ((size_t)10 << 20)); /* and a stack */
     void *room = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (room == MAP_FAILED) {
@@ -78,6 +78,10 @@ eg_status eg_blas_reserve(eg_error *err)
     }
     munmap(room, bytes);
     eg_blas_single();
-    take_work_spaces(threads < MOST_SPACES ? threads : MOST_SPACES);
+    size_t started = 0; /* the threads are there from now on, too */
+#pragma omp parallel num_threads((int)threads)
+#pragma omp atomic
+    started++;
+    take_work_spaces(started < MOST_SPACES ? started : MOST_SPACES);
     return EG_OK;
 }

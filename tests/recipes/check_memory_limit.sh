@@ -30,7 +30,7 @@ limited() {
     echo "$mib MiB: $1: exit $code"
 }
 # Also where there is just room for the work spaces, and little else.
-for mib in 100 150 200 260 264 270 280 300 400; do
+for mib in 100 150 200 260 270 280 284 290 300 320 400; do
     limited $mib finetune my.yaml --quiet --overwrite compute.threads=2
     limited $mib merge my.yaml adapter.path=run/adapter merge.output=merged --overwrite
     limited $mib generate my.yaml generate.prompt=x generate.max_tokens=2
