@@ -49,7 +49,7 @@ eg_status eg_adapter_plan(eg_adapter *adapter, const eg_adapter_config *config,
     *adapter = (eg_adapter){0};
     eg_status status = eg_adapter_config_copy(&adapter->config, config, err);
     if (status == EG_OK) {
-        status = eg_targets_resolve(&adapter->targets, config, &model->config, err);
+        status = eg_targets_resolve(&adapter->targets, &adapter->config, &model->config, err);
     }
     if (status == EG_OK) {
         status = plan_tensors(adapter, err);

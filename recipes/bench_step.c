@@ -9,6 +9,7 @@
 #include "model/base/memory.h"
 #include "model/base/random.h"
 #include "model/base/usage.h"
+#include "recipes/interrupt.h"
 #include "recipes/opened.h"
 #include "recipes/settings.h"
 #include "train/rehearsal.h"
@@ -22,6 +23,7 @@ typedef struct work_bench {
     eg_row *rows;           /* owned */
     int32_t *ids, *targets; /* owned */
     eg_stage_clock *clocks; /* owned, one for each step */
+    const volatile sig_atomic_t *stop;
 } work_bench;
 
 static void close_bench(work_bench *b)
@@ -95,7 +97,7 @@ static eg_status open_random(work_bench *b, const eg_recipe *recipe, const eg_lo
             : eg_fail(err, EG_FAILED, "%s: %s; set TMPDIR to a directory with room for a model",
                       directory, strerror(errno));
     if (status == EG_OK) {
-        status = eg_model_create(&config, 1, directory, err);
+        status = eg_model_create_until(&config, 1, directory, b->stop, err);
         if (status == EG_OK) {
             status = open_adapted(b, recipe, directory, log, err);
         }
@@ -138,6 +140,9 @@ static eg_status time_steps(work_bench *b, const eg_recipe *recipe, eg_error *er
     eg_stage_clock unused = {0};
     EG_TRY(eg_rehearse(&rehearsal, &b->batch, &unused, err)); /* touches all memory */
     for (size_t i = 0; i < recipe->bench.steps; i++) {
+        if (*b->stop != 0) {
+            return eg_fail(err, EG_INTERRUPTED, "interrupted; nothing was written");
+        }
         EG_TRY(eg_rehearse(&rehearsal, &b->batch, &b->clocks[i], err));
     }
     qsort(b->clocks, recipe->bench.steps, sizeof *b->clocks, by_seconds);
@@ -174,7 +179,7 @@ static void collect(eg_bench_step *step, const work_bench *b, const eg_recipe *r
 eg_status eg_bench_step_run(eg_bench_step *step, const eg_recipe *recipe, const eg_log *log,
                             eg_error *err)
 {
-    work_bench b = {0};
+    work_bench b = {.stop = eg_interrupt_watch(true)};
     *step = (eg_bench_step){0};
     eg_status status = open_bench(&b, recipe, log, err);
     if (status == EG_OK) {

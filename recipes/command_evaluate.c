@@ -192,10 +192,14 @@ static eg_status show(const evaluation *e, eg_error *err)
 static eg_status evaluate(evaluation *e, eg_error *err)
 {
     const eg_recipe *recipe = e->run->recipe;
-    const eg_evaluator_options options = {
-        .max_tokens = recipe->evaluate.batch_tokens, .ran = watch_batch, .user = e};
     EG_TRY(find_tasks(e, err));
     EG_TRY(eg_opened_open(&e->opened, recipe, EG_OPEN_TOKENIZER, e->run->log, err));
+    const size_t context = e->opened.model.config.max_context;
+    const size_t longest = recipe->data.max_length;
+    const eg_evaluator_options options = {.max_length = longest > context ? longest : context,
+                                          .max_tokens = recipe->evaluate.batch_tokens,
+                                          .ran = watch_batch,
+                                          .user = e};
     EG_TRY(eg_evaluator_open(&e->evaluator, &e->opened.model, eg_opened_grafts(&e->opened),
                              e->opened.tokenizer, &options, err));
     EG_TRY(run_tasks(e, err));

@@ -16,6 +16,7 @@
 #include "model/kernels/vector.h"
 #include "recipes/cli.h"
 #include "recipes/command.h"
+#include "recipes/overwrite.h"
 #include "recipes/printable.h"
 
 typedef struct entry {
@@ -79,8 +80,9 @@ static eg_status run_command(const eg_command_line *line, eg_error *err)
     EG_TRY(eg_recipe_load(&recipe, &request, err));
     const eg_invocation run = {line->operand, line->flags, &recipe, &log};
     eg_threads_use(recipe.compute.threads);
-    eg_status status = EG_FAILED;
-    for (size_t i = 0; i < sizeof entries / sizeof entries[0]; i++) {
+    eg_status status =
+        line->flags.overwrite ? eg_overwrite_check(&recipe, line->command->bit, err) : EG_OK;
+    for (size_t i = 0; status == EG_OK && i < sizeof entries / sizeof entries[0]; i++) {
         if (entries[i].bit == line->command->bit) {
             status = entries[i].run(&run, err);
         }
@@ -161,8 +163,9 @@ int main(int argc, char **argv)
 {
     settle_threads(argv);
     keep_standard_streams();
-    /* A reader that goes away is a failed write, not the end of a training run. */
+    /* A reader that goes away or a limit of file size is a failed write, not the program's end. */
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
     eg_error err = {0};
     eg_command_line line;
     eg_status status = eg_command_line_parse(&line, argc, argv, &err);

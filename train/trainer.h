@@ -87,10 +87,10 @@ typedef struct eg_trainer {
 size_t eg_trainer_steps(eg_batches *training, size_t epochs, size_t accumulation);
 
 /* Check the options, open the run directory and, to resume, load its newest checkpoint that is
-   whole (eg_checkpoint_latest); a run that was stopped before its first checkpoint starts again,
-   which gives the same bits. Fails with EG_INPUT when no checkpoint is whole, or when rows,
-   batches, seed or adapter are not those it was saved with. Another recipe, kernel path or number
-   of threads is a warning. Close with eg_trainer_close, which is fine on a zeroed value. */
+   whole (eg_checkpoint_latest); without any the run starts again, which gives the same bits. Fails
+   with EG_INPUT when no checkpoint is whole, or when rows, batches, seed or adapter are not those
+   it was saved with. Another recipe, kernel path or number of threads is a warning, and so is a
+   best/ that cannot be read. Close with eg_trainer_close, which is fine on a zeroed value. */
 EG_CHECKED eg_status eg_trainer_open(eg_trainer *trainer, const eg_trainer_parts *parts,
                                      const eg_trainer_options *options, eg_error *err);
 void eg_trainer_close(eg_trainer *trainer);

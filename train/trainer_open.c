@@ -1,4 +1,5 @@
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -89,8 +90,8 @@ static eg_status compare_states(const eg_trainer_state *saved, const eg_trainer_
     }
     if (strcmp(saved->kernels, now->kernels) != 0) {
         eg_log_write(log, EG_WARNING,
-                     "the run was saved with kernels %s and goes on with %s: sums will differ in "
-                     "their last bits from an uninterrupted run's",
+                     "the run was saved with kernels %s and goes on with %s: numbers will differ "
+                     "from an uninterrupted run's, by as much as the precisions do",
                      saved->kernels, now->kernels);
     }
     return EG_OK;
@@ -119,7 +120,31 @@ static eg_status load_state(eg_trainer *trainer, const char *directory, eg_error
     return EG_OK;
 }
 
-/* Go on from the newest whole checkpoint. Without any the run was stopped early: start again. */
+/* best/ is wanted at the end of the run; one that cannot be read is better known of now. */
+static eg_status check_best(eg_trainer *trainer, eg_error *err)
+{
+    eg_text path = {0};
+    eg_safetensors file = {0};
+    eg_error problem = {0};
+    if (trainer->state.best_step == 0) {
+        return EG_OK;
+    }
+    EG_TRY(eg_text_format(&path, err, "%s/best/adapter_model.safetensors", trainer->run.path));
+    const eg_status status = eg_safetensors_open(&file, path.bytes, &problem);
+    if (status != EG_OK) {
+        eg_log_write(trainer->options.watch.log, EG_WARNING,
+                     "the best adapter so far is lost (%s): the best of the evaluations to come "
+                     "takes its place",
+                     problem.text);
+        trainer->state.best_step = 0;
+        trainer->state.best_loss = INFINITY;
+    }
+    eg_safetensors_close(&file);
+    eg_text_deinit(&path);
+    return EG_OK;
+}
+
+/* Go on from the newest whole checkpoint. Without any: start again. */
 static eg_status resume(eg_trainer *trainer, eg_error *err)
 {
     eg_text path = {0};
@@ -127,10 +152,12 @@ static eg_status resume(eg_trainer *trainer, eg_error *err)
         eg_checkpoint_latest(&path, trainer->run.path, trainer->options.watch.log, err);
     if (status == EG_OK && path.length > 0) {
         status = load_state(trainer, path.bytes, err);
+        if (status == EG_OK) {
+            status = check_best(trainer, err);
+        }
     } else if (status == EG_OK) {
         eg_log_write(trainer->options.watch.log, EG_NOTE,
-                     "%s: the run was stopped before its first checkpoint: starting again",
-                     trainer->run.path);
+                     "%s: there is no checkpoint to go on from: starting again", trainer->run.path);
     }
     eg_text_deinit(&path);
     return status;

@@ -2,6 +2,7 @@
 
 #include <jansson.h>
 #include <math.h>
+#include <unistd.h>
 
 #include "model/base/file.h"
 #include "model/base/random.h"
@@ -508,6 +509,33 @@ START_TEST(b41_patience_and_best_survive_a_resume)
 }
 END_TEST
 
+/* What best/ holds is needed at the end: that it is lost is said when the run is resumed, and the
+   best of the evaluations to come takes its place. Tried too: no best/ at all. */
+START_TEST(a_lost_best_adapter_is_noticed_at_once)
+{
+    for (size_t i = 0; i < 2; i++) {
+        char path[256];
+        setup();
+        patient_process("run");
+        process.interrupt_at = 6;
+        CHECK_FAILS(tiny_process_run(&process, root, &err), EG_INTERRUPTED, "saved in", err);
+        snprintf(path, sizeof path, "%s/run/best/adapter_model.safetensors", root);
+        ck_assert(eg_path_exists(path));
+        ck_assert_int_eq(i == 0 ? truncate(path, 9) : unlink(path), 0);
+        patient_process("run");
+        process.options.mode = EG_RUN_RESUME;
+        CHECK_OK(tiny_process_open(&process, root, &err), err);
+        ck_assert_ptr_nonnull(strstr(process.notes, "the best adapter so far is lost"));
+        CHECK_OK(eg_trainer_run(&process.trainer, &err), err);
+        ck_assert_uint_gt(process.trainer.state.best_step, 6);
+        tiny_process_close(&process);
+        tiny_same_file(root, "run/best/adapter_model.safetensors",
+                       "run/adapter/adapter_model.safetensors");
+        cleanup();
+    }
+}
+END_TEST
+
 START_TEST(a_finished_run_resumes_to_its_end)
 {
     setup();
@@ -617,7 +645,8 @@ EG_SUITE_MAIN("train/trainer", b37_interrupted_runs_end_with_the_same_bits,
               without_a_whole_checkpoint_there_is_no_resume, stopped_before_the_first_step,
               b29_a_step_does_not_depend_on_its_split, an_epoch_uses_every_row_once,
               b25_validation_counts_every_row_however_batched,
-              b41_patience_and_best_survive_a_resume, a_finished_run_resumes_to_its_end,
+              b41_patience_and_best_survive_a_resume, a_lost_best_adapter_is_noticed_at_once,
+              a_finished_run_resumes_to_its_end,
               b34_a_diverging_run_stops_and_leaves_its_checkpoint,
               b34_an_update_that_is_not_finite_is_not_saved, bad_options_are_refused,
               b59_a_dead_row_trains_and_merges)

@@ -1,0 +1,10 @@
+. "$root/tests/recipes/cli/tiny.lib"
+make_model && make_rows && make_recipe
+# A limit on the size of files is a message, not the end by a signal.
+(
+    ulimit -f 40
+    "$elmgraft" init init.config=config.json init.output=large 2>&1 | sed 's/[0-9][0-9]* bytes/N bytes/'
+    "$elmgraft" finetune my.yaml --quiet > log
+    echo "exit $?"
+)
+ls -d large* run/adapter 2> /dev/null
