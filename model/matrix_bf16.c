@@ -104,15 +104,10 @@ static size_t add_factor(eg_bf16_term *terms, rounded x, const eg_matrix *w, eg_
     return add_terms(terms, x, high, splits(&w->compute) ? &low : NULL);
 }
 
-static size_t larger(size_t a, size_t b)
-{
-    return a > b ? a : b;
-}
-
 size_t eg_matrix_bf16_scratch(const eg_matrix *w, size_t n, size_t rank)
 {
     const size_t parts = splits(&w->compute) ? 2 : 1;
-    const size_t row = eg_bf16_padded(larger(w->rows, w->columns)) + eg_bf16_padded(rank);
+    const size_t row = eg_bf16_padded(eg_larger(w->rows, w->columns)) + eg_bf16_padded(rank);
     size_t count = 0;
     const bool fits =
         eg_size_mul(n, parts * row, &count) && eg_size_add(count, eg_bf16_workspace(), &count);

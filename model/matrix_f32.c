@@ -11,18 +11,13 @@
    enough for the caches. */
 enum { TILE_COLUMNS = 1280, TILE_FLOATS = 512 * TILE_COLUMNS, GRAIN = 16 };
 
-static size_t smaller(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
 size_t eg_matrix_f32_scratch(const eg_matrix *w)
 {
     size_t whole = 0;
     if (w->dtype == EG_F32 || !eg_size_mul(w->rows, w->columns, &whole)) {
         return 0;
     }
-    return eg_threads_count() * smaller(TILE_FLOATS, whole);
+    return eg_threads_count() * eg_smaller(TILE_FLOATS, whole);
 }
 
 void eg_matrix_widen_rows(const eg_matrix *w, size_t first, size_t count, float *out)
@@ -88,7 +83,7 @@ static void multiply_backward(const eg_matrix *w, const tile *t, const float *dy
 /* The first of the numbers below `whole` that a thread owns. */
 static size_t share_begin(size_t whole, size_t thread, size_t threads)
 {
-    return smaller((whole * thread / threads + GRAIN - 1) / GRAIN * GRAIN, whole);
+    return eg_smaller((whole * thread / threads + GRAIN - 1) / GRAIN * GRAIN, whole);
 }
 
 /* Each thread multiplies with the part of W that its own columns of the result come from: some rows
@@ -99,27 +94,29 @@ static void multiply_share(const eg_matrix *w, multiply_tile *run, tile share, c
     if (share.columns == 0) { /* more threads than there are grains */
         return;
     }
-    const size_t columns = smaller(share.columns, TILE_COLUMNS);
-    const size_t rows = smaller(share.rows, TILE_FLOATS / columns);
+    const size_t columns = eg_smaller(share.columns, TILE_COLUMNS);
+    const size_t rows = eg_smaller(share.rows, TILE_FLOATS / columns);
     for (size_t row = 0; row < share.rows; row += rows) {
         for (size_t column = 0; column < share.columns; column += columns) {
             const tile at = {.row = share.row + row,
-                             .rows = smaller(share.rows - row, rows),
+                             .rows = eg_smaller(share.rows - row, rows),
                              .column = share.column + column,
-                             .columns = smaller(share.columns - column, columns)};
+                             .columns = eg_smaller(share.columns - column, columns)};
             const tile t = widen_tile(w, at, room);
             run(w, &t, x, n, y, accumulate);
         }
     }
 }
 
-void eg_matrix_forward_f32(const eg_matrix *w, const float *x, size_t n, float *y, bool accumulate,
-                           float *scratch)
+/* Either product: y's columns are W's rows forward, W's columns backward. */
+static void multiply_whole(const eg_matrix *w, bool backward, const float *x, size_t n, float *y,
+                           bool accumulate, float *scratch)
 {
+    multiply_tile *run = backward ? multiply_backward : multiply_forward;
     const tile whole = {.rows = w->rows, .columns = w->columns};
     if (w->dtype == EG_F32) {
         const tile t = widen_tile(w, whole, NULL);
-        multiply_forward(w, &t, x, n, y, accumulate);
+        run(w, &t, x, n, y, accumulate);
         return;
     }
     const size_t room = eg_matrix_f32_scratch(w) / eg_threads_count();
@@ -127,30 +124,24 @@ void eg_matrix_forward_f32(const eg_matrix *w, const float *x, size_t n, float *
 #pragma omp parallel if (eg_worth_threads(n * w->rows * w->columns / 16))
     {
         const size_t thread = (size_t)omp_get_thread_num(), of = (size_t)omp_get_num_threads();
+        const size_t width = backward ? w->columns : w->rows;
+        const size_t begin = share_begin(width, thread, of);
+        const size_t count = share_begin(width, thread + 1, of) - begin;
         tile share = whole;
-        share.row = share_begin(w->rows, thread, of);
-        share.rows = share_begin(w->rows, thread + 1, of) - share.row;
-        multiply_share(w, multiply_forward, share, x, n, y, accumulate, scratch + thread * room);
+        *(backward ? &share.column : &share.row) = begin;
+        *(backward ? &share.columns : &share.rows) = count;
+        multiply_share(w, run, share, x, n, y, accumulate, scratch + thread * room);
     }
+}
+
+void eg_matrix_forward_f32(const eg_matrix *w, const float *x, size_t n, float *y, bool accumulate,
+                           float *scratch)
+{
+    multiply_whole(w, false, x, n, y, accumulate, scratch);
 }
 
 void eg_matrix_backward_f32(const eg_matrix *w, const float *dy, size_t n, float *dx,
                             bool accumulate, float *scratch)
 {
-    const tile whole = {.rows = w->rows, .columns = w->columns};
-    if (w->dtype == EG_F32) {
-        const tile t = widen_tile(w, whole, NULL);
-        multiply_backward(w, &t, dy, n, dx, accumulate);
-        return;
-    }
-    const size_t room = eg_matrix_f32_scratch(w) / eg_threads_count();
-    eg_blas_single();
-#pragma omp parallel if (eg_worth_threads(n * w->rows * w->columns / 16))
-    {
-        const size_t thread = (size_t)omp_get_thread_num(), of = (size_t)omp_get_num_threads();
-        tile share = whole;
-        share.column = share_begin(w->columns, thread, of);
-        share.columns = share_begin(w->columns, thread + 1, of) - share.column;
-        multiply_share(w, multiply_backward, share, dy, n, dx, accumulate, scratch + thread * room);
-    }
+    multiply_whole(w, true, dy, n, dx, accumulate, scratch);
 }

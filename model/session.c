@@ -24,11 +24,6 @@ enum { INPUT, QKV, ATTENDED, MIDDLE, HALVES, ROOMS };
    own and in the shared one while it is used. */
 typedef enum form { SHARED, OWN, ROUNDED } form;
 
-static size_t larger(size_t a, size_t b)
-{
-    return a > b ? a : b;
-}
-
 /* Whether nobody else needs the gradient of a site's output: of out_proj and proj_2 it is that of
    the residual stream. */
 static bool spends_output_gradient(const eg_config *config, size_t site)
@@ -41,11 +36,11 @@ static void measure_graft(widths *w, const eg_graft *graft, size_t out, bool spe
 {
     const bool dora = graft->row_scale != NULL;
     const bool drop = graft->dropout > 0.0f;
-    w->rank = larger(w->rank, graft->rank);
+    w->rank = eg_larger(w->rank, graft->rank);
     w->dora = w->dora || graft->dm != NULL;
     w->drop = w->drop || drop;
     w->dora_drop = w->dora_drop || (dora && drop);
-    w->output = dora && (drop || !spends) ? larger(w->output, out) : w->output;
+    w->output = dora && (drop || !spends) ? eg_larger(w->output, out) : w->output;
 }
 
 static widths measure_widths(const eg_session *s)
@@ -54,12 +49,12 @@ static widths measure_widths(const eg_session *s)
     widths w = {0};
     for (size_t l = 0; l < config->layers; l++) {
         const eg_layer *layer = &s->model->layers[l];
-        w.query = larger(w.query, layer->query_heads * config->head_dim);
-        w.kv = larger(w.kv, layer->kv_heads * config->head_dim);
-        w.qkv = larger(w.qkv, layer->qkv_proj.rows);
-        w.ffn = larger(w.ffn, layer->ffn_dim);
-        w.shared = larger(w.shared, eg_attention_shared(s->options.max_tokens, layer->kv_heads,
-                                                        config->head_dim));
+        w.query = eg_larger(w.query, layer->query_heads * config->head_dim);
+        w.kv = eg_larger(w.kv, layer->kv_heads * config->head_dim);
+        w.qkv = eg_larger(w.qkv, layer->qkv_proj.rows);
+        w.ffn = eg_larger(w.ffn, layer->ffn_dim);
+        w.shared = eg_larger(w.shared, eg_attention_shared(s->options.max_tokens, layer->kv_heads,
+                                                           config->head_dim));
     }
     for (size_t site = 0; site < eg_site_count(config); site++) {
         const eg_graft *graft = eg_graft_at(s->grafts, site);
@@ -67,8 +62,8 @@ static widths measure_widths(const eg_session *s)
             const bool head = site == eg_site_head(config);
             const size_t tokens = head ? s->options.head_rows : s->options.max_tokens;
             const eg_matrix *matrix = eg_model_matrix(s->model, site);
-            w.widened = larger(w.widened,
-                               eg_matrix_scratch(matrix, tokens, graft != NULL ? graft->rank : 0));
+            w.widened = eg_larger(
+                w.widened, eg_matrix_scratch(matrix, tokens, graft != NULL ? graft->rank : 0));
         }
         if (graft != NULL) {
             measure_graft(&w, graft, eg_model_matrix(s->model, site)->rows,
@@ -299,10 +294,10 @@ static void lay_out_stages(eg_session *s, eg_arena *arena, const widths *w, eg_l
     size_t end = arena->used;
     arena->used = start;
     lay_out_feed_forward(s, arena, w, shared);
-    end = larger(end, arena->used);
+    end = eg_larger(end, arena->used);
     arena->used = start;
     lay_out_head(s, arena);
-    arena->used = larger(end, arena->used);
+    arena->used = eg_larger(end, arena->used);
 }
 
 /* A layer that is computed again whole fills all of this at once. */
@@ -324,8 +319,8 @@ static void lay_out_recomputed(eg_session *s, eg_arena *arena, const widths *w,
 static void lay_out_linear_scratch(eg_session *s, eg_arena *arena, const widths *w)
 {
     const size_t dim = s->model->config.model_dim;
-    const size_t rows = larger(s->options.max_tokens, s->options.head_rows);
-    const size_t in = larger(dim, larger(w->query, w->ffn));
+    const size_t rows = eg_larger(s->options.max_tokens, s->options.head_rows);
+    const size_t in = eg_larger(dim, eg_larger(w->query, w->ffn));
     s->linear.input = floats(arena, rows, w->drop ? in : 0);
     s->linear.rest = floats(arena, rows, w->dora_drop ? in : 0);
     s->linear.low = floats(arena, rows, w->rank);

@@ -1,5 +1,6 @@
 #include "recipes/finetune.h"
 
+#include "model/base/memory.h"
 #include "peft/targets.h"
 #include "recipes/keys.h"
 #include "recipes/progress.h"
@@ -35,18 +36,14 @@ static eg_status open_adapter(eg_finetune *tune, eg_error *err)
     return EG_OK;
 }
 
-static size_t larger(size_t a, size_t b)
-{
-    return a > b ? a : b;
-}
-
 static void plan_session(eg_finetune *tune)
 {
     tune->session = eg_settings_session(tune->recipe, &tune->opened.compute);
-    tune->session.max_tokens =
-        larger(tune->training.max_tokens, tune->has_validation ? tune->validation.max_tokens : 0);
-    tune->session.max_row = larger(tune->training_rows.report.longest,
-                                   tune->has_validation ? tune->validation_rows.report.longest : 0);
+    tune->session.max_tokens = eg_larger(tune->training.max_tokens,
+                                         tune->has_validation ? tune->validation.max_tokens : 0);
+    tune->session.max_row =
+        eg_larger(tune->training_rows.report.longest,
+                  tune->has_validation ? tune->validation_rows.report.longest : 0);
 }
 
 eg_status eg_finetune_open(eg_finetune *tune, const eg_recipe *recipe, const eg_log *log,

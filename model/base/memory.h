@@ -25,6 +25,16 @@ static inline bool eg_size_add(size_t a, size_t b, size_t *out)
     return !__builtin_add_overflow(a, b, out);
 }
 
+static inline size_t eg_smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline size_t eg_larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
 /* Allocate count * size zeroed bytes, aligned to EG_ALIGNMENT, into *out (a pointer to any
    object pointer). count or size 0 gives a valid pointer. The caller releases with eg_free. */
 EG_CHECKED eg_status eg_alloc(void *out, size_t count, size_t size, eg_error *err);

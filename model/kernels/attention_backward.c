@@ -11,11 +11,6 @@ enum {
     SHARES = 4      /* pieces of work for each thread, so that all end at about the same time */
 };
 
-static size_t smaller(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
 /* A range of blocks of queries of one row and all that it gives to one key/value head. */
 typedef struct part {
     const eg_span *span;
@@ -46,7 +41,8 @@ static size_t parts_of(const eg_attention *a, const eg_span *span, double all_wo
     const size_t threads = eg_threads_count();
     const double share = work_of(span) / all_work;
     const double wanted = ceil(share * (double)(SHARES * threads) / (double)a->kv_heads);
-    const size_t most = threads == 1 ? 1 : smaller(MOST_PARTS, eg_attention_blocks(span->length));
+    const size_t most =
+        threads == 1 ? 1 : eg_smaller(MOST_PARTS, eg_attention_blocks(span->length));
     return wanted < (double)most ? (size_t)wanted : most;
 }
 
@@ -60,7 +56,7 @@ size_t eg_attention_shared(size_t tokens, size_t kv_heads, size_t head_dim)
 {
     const size_t threads = eg_threads_count();
     const size_t wanted = (SHARES * threads + kv_heads - 1) / kv_heads;
-    const size_t parts = threads == 1 ? 1 : smaller(MOST_PARTS, wanted);
+    const size_t parts = threads == 1 ? 1 : eg_smaller(MOST_PARTS, wanted);
     size_t count = 0;
     const bool fits = eg_size_mul(tokens, (parts - 1) * 2, &count) &&
                       eg_size_mul(count, kv_heads * head_dim, &count);

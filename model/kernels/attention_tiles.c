@@ -3,12 +3,8 @@
 #include <math.h>
 #include <omp.h>
 
+#include "model/base/memory.h"
 #include "model/base/threads.h"
-
-static size_t smaller(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
 
 size_t eg_attention_blocks(size_t length)
 {
@@ -26,18 +22,18 @@ eg_attention_keys eg_attention_keys_at(const eg_span *span, size_t i)
     if (i < before) {
         return (eg_attention_keys){
             span->prefix_start + i * EG_ATTENTION_BLOCK,
-            smaller(span->prefix_length - i * EG_ATTENTION_BLOCK, EG_ATTENTION_BLOCK), false, 0};
+            eg_smaller(span->prefix_length - i * EG_ATTENTION_BLOCK, EG_ATTENTION_BLOCK), false, 0};
     }
     const size_t first = (i - before) * EG_ATTENTION_BLOCK;
     return (eg_attention_keys){span->key_start + first,
-                               smaller(span->length - first, EG_ATTENTION_BLOCK), true, first};
+                               eg_smaller(span->length - first, EG_ATTENTION_BLOCK), true, first};
 }
 
 eg_attention_queries eg_attention_queries_at(const eg_span *span, size_t head, size_t i)
 {
     const size_t first = i * EG_ATTENTION_BLOCK;
     return (eg_attention_queries){head, span->query_start + first, first,
-                                  smaller(span->length - first, EG_ATTENTION_BLOCK)};
+                                  eg_smaller(span->length - first, EG_ATTENTION_BLOCK)};
 }
 
 size_t eg_attention_tiles(const eg_attention_queries *q, const eg_attention_keys *keys)
@@ -52,7 +48,7 @@ eg_attention_tile eg_attention_tile_at(const eg_attention_queries *q, const eg_a
     if (eg_attention_tiles(q, keys) > 1) {
         t.q.token += i * EG_ATTENTION_HALF;
         t.q.first += i * EG_ATTENTION_HALF;
-        t.q.count = smaller(q->count - i * EG_ATTENTION_HALF, EG_ATTENTION_HALF);
+        t.q.count = eg_smaller(q->count - i * EG_ATTENTION_HALF, EG_ATTENTION_HALF);
         t.keys.count = i * EG_ATTENTION_HALF + t.q.count;
     }
     return t;
@@ -62,7 +58,8 @@ eg_attention_tile eg_attention_tile_at(const eg_attention_queries *q, const eg_a
    multiples, so that of the last own block query i of the block sees i + 1. */
 size_t eg_attention_keys_seen(const eg_attention_tile *t, size_t i)
 {
-    return t->keys.own ? smaller(t->keys.count, t->q.first + i + 1 - t->keys.first) : t->keys.count;
+    return t->keys.own ? eg_smaller(t->keys.count, t->q.first + i + 1 - t->keys.first)
+                       : t->keys.count;
 }
 
 size_t eg_attention_scratch(size_t head_dim)

@@ -21,11 +21,6 @@ static size_t round_up(size_t value, size_t step)
     return (value + step - 1) / step * step;
 }
 
-static size_t smaller(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
 size_t eg_bf16_padded(size_t k)
 {
     return round_up(k, EG_BF16_K_STEP);
@@ -48,7 +43,7 @@ void eg_bf16_pack_all(eg_bf16_kernel kernel, const eg_bf16_source *source, uint1
     for (size_t panel = 0; panel < panels; panel += step) {
         const eg_bf16_piece piece = {
             .n0 = panel * EG_BF16_PANEL,
-            .panels = smaller(panels - panel, step),
+            .panels = eg_smaller(panels - panel, step),
             .pairs = padded / 2,
             .out = out + panel * EG_BF16_PANEL * padded,
             .stride = EG_BF16_PANEL * padded,
@@ -109,7 +104,7 @@ static bool next_pass(cursor *at, pass *next)
     *next = (pass){.packed = true};
     while (at->term < at->end && next->count < MOST_STRETCHES) {
         const size_t padded = eg_bf16_padded(at->term->b.source.k);
-        const size_t count = smaller(padded - at->from, K_BLOCK);
+        const size_t count = eg_smaller(padded - at->from, K_BLOCK);
         if (sum > 0 && sum + count > K_BLOCK + K_BESIDE) {
             break;
         }
@@ -134,7 +129,7 @@ typedef struct panels {
 
 static panels find_panels(const share *s, const pass *p, size_t group)
 {
-    const size_t last = p->packed ? s->group_end : smaller(group + CHUNK, s->group_end);
+    const size_t last = p->packed ? s->group_end : eg_smaller(group + CHUNK, s->group_end);
     panels found = {.group_begin = group, .group_end = last};
     uint16_t *room = s->workspace;
     for (size_t i = 0; i < p->count; i++) {
@@ -181,7 +176,7 @@ static void multiply_rows(const share *s, const pass *p, const panels *b, size_t
 {
     for (size_t group = b->group_begin; group < b->group_end; group++) {
         const size_t first = group * GROUP_ROWS;
-        const size_t columns = smaller(s->n - first, GROUP_ROWS);
+        const size_t columns = eg_smaller(s->n - first, GROUP_ROWS);
         eg_bf16_block block = {
             .rows = rows,
             .panels = (columns + EG_BF16_PANEL - 1) / EG_BF16_PANEL,
@@ -202,7 +197,7 @@ static void multiply_pass(const share *s, const pass *p, bool accumulate)
     for (size_t group = s->group_begin; group < s->group_end;) {
         const panels b = find_panels(s, p, group);
         for (size_t row = s->row_begin; row < s->row_end; row += s->kernel->row_block) {
-            multiply_rows(s, p, &b, row, smaller(s->row_end - row, s->kernel->row_block),
+            multiply_rows(s, p, &b, row, eg_smaller(s->row_end - row, s->kernel->row_block),
                           accumulate);
         }
         group = b.group_end;

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "model/base/memory.h"
 #include "model/base/threads.h"
 #include "model/kernels/gemm.h"
 #include "model/kernels/matvec.h"
@@ -16,14 +17,9 @@ enum {
     FEW_TOKENS = 16
 };
 
-static size_t smaller(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
 static bool is_skinny(size_t n, size_t in, size_t out)
 {
-    return n >= FEW_TOKENS && smaller(in, out) <= EG_SKINNY_WIDTH;
+    return n >= FEW_TOKENS && eg_smaller(in, out) <= EG_SKINNY_WIDTH;
 }
 
 /* ---- dx = alpha dy w ---- */
@@ -43,7 +39,7 @@ static void multiply_by_depth(const float *a, size_t rows, const float *b, float
                                     .c_stride = n,
                                     .m = rows,
                                     .n = n,
-                                    .k = smaller(k - p, DEPTH),
+                                    .k = eg_smaller(k - p, DEPTH),
                                     .alpha = alpha,
                                     .accumulate = accumulate || p > 0};
         kernels->multiply(&product);
@@ -60,7 +56,7 @@ void eg_skinny_input(const float *dy, const float *w, float *dx, size_t n, size_
     const size_t tokens = out <= EG_SKINNY_WIDTH ? ROWS : TOKENS;
 #pragma omp parallel for schedule(static) if (eg_worth_threads(n * in * out / 16))
     for (size_t t = 0; t < n; t += tokens) {
-        multiply_by_depth(dy + t * out, smaller(n - t, tokens), w, dx + t * in, in, out, alpha,
+        multiply_by_depth(dy + t * out, eg_smaller(n - t, tokens), w, dx + t * in, in, out, alpha,
                           accumulate);
     }
 }
@@ -81,8 +77,8 @@ static void forward_piece(const forward_pass *f, size_t from, size_t to, size_t 
 {
     float turned[ROOM];
     const eg_product_kernels *kernels = eg_vector_products();
-    const size_t count = smaller(f->out - first, f->count);
-    const size_t depth = smaller(f->in - p, f->depth);
+    const size_t count = eg_smaller(f->out - first, f->count);
+    const size_t depth = eg_smaller(f->in - p, f->depth);
     kernels->transpose(f->w + first * f->in + p, count, depth, f->in, turned, count);
     for (size_t t = from; t < to; t += f->tokens) {
         const eg_product product = {.a = f->x + t * f->in + p,
@@ -92,7 +88,7 @@ static void forward_piece(const forward_pass *f, size_t from, size_t to, size_t 
                                     .b_row = count,
                                     .c = f->y + t * f->out + first,
                                     .c_stride = f->out,
-                                    .m = smaller(to - t, f->tokens),
+                                    .m = eg_smaller(to - t, f->tokens),
                                     .n = count,
                                     .k = depth,
                                     .alpha = f->alpha,
@@ -138,14 +134,14 @@ void eg_skinny_forward(const float *x, const float *w, float *y, size_t n, size_
                             .out = out,
                             .tokens = narrow_out ? TOKENS : ROWS,
                             .count = narrow_out ? out : ROOM / in,
-                            .depth = narrow_out ? smaller(DEPTH, ROOM / out) : in,
+                            .depth = narrow_out ? eg_smaller(DEPTH, ROOM / out) : in,
                             .alpha = alpha,
                             .accumulate = accumulate};
     const size_t threads = eg_threads_count();
     const size_t share = ((n + threads - 1) / threads + TOKENS - 1) / TOKENS * TOKENS;
 #pragma omp parallel for schedule(static, 1) if (eg_worth_threads(n * in * out / 16))
     for (size_t t = 0; t < n; t += share) {
-        forward_tokens(&f, t, smaller(n, t + share));
+        forward_tokens(&f, t, eg_smaller(n, t + share));
     }
 }
 
@@ -171,7 +167,7 @@ static void weight_strip(const weight_pass *w, size_t first, size_t count, float
                                     .c_stride = stride,
                                     .m = w->width,
                                     .n = count,
-                                    .k = smaller(w->n - t, STRIP),
+                                    .k = eg_smaller(w->n - t, STRIP),
                                     .alpha = w->alpha,
                                     .accumulate = true};
         eg_vector_products()->multiply(&product);
@@ -208,7 +204,7 @@ void eg_skinny_weight(const float *dy, const float *x, float *dw, size_t n, size
     const size_t strip = w.width * STRIP <= ROOM ? STRIP : ROOM / EG_SKINNY_WIDTH;
 #pragma omp parallel for schedule(static) if (eg_worth_threads(n * in * out / 16))
     for (size_t first = 0; first < w.columns; first += strip) {
-        const size_t count = smaller(w.columns - first, strip);
+        const size_t count = eg_smaller(w.columns - first, strip);
         if (narrow_out) {
             weight_strip(&w, first, count, dw + first, in);
         } else {
